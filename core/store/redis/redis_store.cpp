@@ -148,7 +148,7 @@ std::unique_ptr<StoreLoop> RedisStore::new_loop() {
   return std::make_unique<Loop>(router_.get(), settings_, complete);
 }
 
-// Null if its host could never be woken; *status says so.
+// Null if its host could not be woken; *status then says so.
 Loop* RedisStore::loop_of(Pending* pending, Status* status) {
   auto* const loop = static_cast<Loop*>(pending->loop());
   if (loop->fd() >= 0) return loop;

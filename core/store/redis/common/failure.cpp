@@ -16,15 +16,15 @@ struct Facts {
 
 // In the order of Failure.
 //
-// Harmless are the connections' failures that come before a command can have
-// been sent, and the errors that a server answers with before it carries
-// anything out.  For the script that holds too, because it reads everything
-// before its first write; not so for what may stop it half way.
+// A failure is harmless if the connection fails before a command can have been
+// sent, or if the server answers with an error before it carries anything out.
+// That includes errors of the script, because it reads everything before its
+// first write, but not errors that may stop it half way.
 //
-// Rights that are missing are no outage: another request may have them.
+// A missing permission is not an outage: another request may have it.
 //
-// Of the outages those are cheap in which nobody waits for a server, and none
-// has to make a handshake, check a password or hold one client more.
+// An outage is cheap if no caller waits for a server, and no server has to make
+// a handshake, check a password or hold one more client.
 constexpr std::array<Facts, kFailureCount> kFacts = {{
     {"none", false, false, false},      {"resolve", true, true, true},
     {"refused", true, true, true},      {"tls", true, true, false},
@@ -85,12 +85,12 @@ constexpr Text kErrStarts[] = {
     {"user_script:", Failure::kScript},
 };
 
-// How an error reply ends that was raised inside a script.
+// How an error reply ends if it was raised inside a script.
 constexpr std::string_view kRaisedInScript = ", on @user_script:";
 
 constexpr std::size_t kLongestText = std::size_t{4} << 10U;
 
-// What a server says may be read in a terminal.
+// Text from a server may be shown in a terminal.
 void append_printable(std::string_view text, std::string* out) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : text.substr(0, kLongestText)) {
@@ -114,8 +114,8 @@ Failure find_word(std::string_view text) {
   return Failure::kOther;
 }
 
-// Servers before 7.0 wrap what a command inside a script said: "Error running
-// script (call to f_<sha>): @user_script:1: -READONLY You can't ...".
+// Servers before 7.0 wrap the error of a command inside a script: "Error
+// running script (call to f_<sha>): @user_script:1: -READONLY You can't ...".
 Failure find_wrapped(std::string_view text) {
   constexpr std::string_view kPlace = "@user_script:";
   const std::size_t place = text.rfind(kPlace);

@@ -21,8 +21,8 @@ enum class Failure : std::uint8_t {
   kLost,      // closed by the other side, or broken
   kTimeout,   // no answer before the deadline
   kLate,      // the caller's own delay: the deadline passed before it was sent
-  kProtocol,  // bytes that are no reply, or a reply to nothing
-  kNoDecision,  // a reply, but none that the script gives
+  kProtocol,  // not a reply, or a reply without a command
+  kNoDecision,  // a reply that the script never gives
   kBackoff,     // not tried: the last attempts failed a moment ago
   kCancelled,
   // Error replies, by their first word.
@@ -53,18 +53,18 @@ inline constexpr std::size_t kFailureCount =
 // "readonly" for kReadOnly: what Error::reason and the statistics say.
 const char* failure_name(Failure failure);
 
-// Which one an error reply tells, e.g. "READONLY You can't write ...".
+// The failure that an error reply reports, e.g. "READONLY You can't write ...".
 Failure failure_of(std::string_view error_reply);
 
-// Whether the command had certainly no effect, so that it may be sent again.
+// Whether the command certainly had no effect, so that it may be sent again.
 bool is_harmless(Failure failure);
 
-// Whether it is the server, not this request, that is in failure: counts for
-// the circuit breaker.
+// Whether the server fails, not just this request: counts for the circuit
+// breaker.
 bool is_outage(Failure failure);
 
-// Whether an attempt that ends so took no time and cost the server next to
-// nothing, so that the next one may follow soon.
+// Whether an attempt that ends like this took no time and cost the server next
+// to nothing, so that the next one may follow soon.
 bool is_cheap(Failure failure);
 
 // Whether the deadline has passed, so that nothing more may be sent.
@@ -72,8 +72,8 @@ bool is_out_of_time(Failure failure);
 
 // As a Status: kStoreTimeout, kStoreProtocol, kCancelled, or else
 // kStoreUnavailable, with failure_name() as its reason and the message
-// "<where>: <detail>".  The words may be the server's: what is no printable
-// ASCII is written \xNN, and what is longer than 4 KiB is cut.
+// "<where>: <detail>".  The words may be the server's: bytes that are not
+// printable ASCII are written \xNN, and text after 4 KiB is cut off.
 Status to_status(Failure failure, std::string_view where,
                  std::string_view detail);
 

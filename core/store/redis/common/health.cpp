@@ -8,17 +8,17 @@ namespace limitree::redis {
 
 namespace {
 
-// next_try_ is an even number of nanoseconds while a wait runs, and odd while
-// somebody tries: then it is the instant from which on that one is given up.
+// next_try_ is an even number of nanoseconds while a wait runs, and odd while a
+// caller tries: then it is the instant at which that attempt is given up.
 constexpr std::int64_t kTrying = 1;
 
 std::int64_t ns_of(Monotonic at) {
   return std::chrono::duration_cast<Duration>(at.time_since_epoch()).count();
 }
 
-// Some number in [least, most]: of each process, object and instant another, so
-// that many who lost the same server do not come back to it as one.  (The
-// mixing steps of SplitMix64.)
+// A number in [least, most] that differs between processes, objects and
+// instants, so that many clients that lost the same server do not all come back
+// at once.  (The mixing steps of SplitMix64.)
 std::int64_t draw(std::int64_t least, std::int64_t most, std::int64_t now,
                   const void* object) {
   auto x = static_cast<std::uint64_t>(now) ^
@@ -47,7 +47,7 @@ bool Health::may_try(Monotonic now) {
   std::int64_t due = next_try_.load(std::memory_order_relaxed);
   const std::int64_t ns = ns_of(now);
   if (ns < due) return false;
-  // Who tries has this long to report; then another one may.
+  // A caller that tries has this long to report; then another one may try.
   const std::int64_t given_up = (ns + kLongestWait.count()) | kTrying;
   return next_try_.compare_exchange_strong(due, given_up,
                                            std::memory_order_relaxed);
@@ -63,8 +63,8 @@ void Health::succeeded() {
 void Health::failed(Failure failure, Monotonic now) {
   const std::int64_t due = next_try_.load(std::memory_order_relaxed);
   const std::int64_t ns = ns_of(now);
-  // One server's end fails all commands on their way to it.  That is one
-  // failure: what is reported while the wait already runs tells nothing new.
+  // When a server stops, all commands on their way to it fail.  That is one
+  // failure: a report while the wait already runs is nothing new.
   if (open() && (due & kTrying) == 0 && ns < due) return;
   std::int32_t failures = failures_.load(std::memory_order_relaxed);
   if (failures < INT32_MAX) {

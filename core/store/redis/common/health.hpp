@@ -1,18 +1,18 @@
 // Whether it is worth trying a server now: a circuit breaker, and the waits
 // between attempts to connect.
 //
-// The circuit opens on what the server did, never on how many calls failed: a
-// pause of this process fails many at once, and says nothing of the server.
-// Either it was silent for too long although it was asked, or it said or showed
-// kFailuresToOpen times in a row that it cannot serve: a connection that it
-// refused or broke, an answer such as LOADING.
+// The circuit opens because of what the server did, never because of how many
+// calls failed: a pause of this process makes many calls fail at once, and says
+// nothing about the server.  Either the server did not answer for too long, or
+// it showed kFailuresToOpen times in a row that it cannot serve: it refused or
+// broke a connection, or sent an answer such as LOADING.
 //
 // While the circuit is open attempts are refused until a wait has passed, or
-// the server has been heard of; then one is let through.
+// the server has been heard from; then one is let through.
 //
 // After an attempt that fails at once (see is_cheap()) the wait is drawn at
-// random between kShortWait / 2 and kShortWait: callers are told errors until
-// the server is found to be back.  An attempt that keeps its caller waiting, or
+// random between kShortWait / 2 and kShortWait: callers get errors until an
+// attempt finds the server back.  An attempt that keeps its caller waiting, or
 // costs the server a handshake, is made less often: those waits double from
 // kShortWait to kLongestWait, each drawn at random from zero to that ("full
 // jitter": Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
@@ -40,21 +40,21 @@ class Health {
   static constexpr Duration kLongestWait = std::chrono::seconds(2);
 
   // Whether to try now.  If the circuit is open and its wait has passed, one
-  // caller is told yes, and the others no until that one has reported.
+  // caller gets true, and the others false until that one has reported.
   bool may_try(Monotonic now);
 
   void succeeded();
   void failed(Failure failure, Monotonic now);
 
-  // A connection that was ready since `ready` has broken.  One server's end
-  // breaks all its connections: that is one failure.
+  // A connection that was ready since `ready` has broken.  When a server stops,
+  // all its connections break: that is one failure.
   void broke(Monotonic ready, Monotonic now);
 
   // Nothing has come for too long: opens the circuit at once.
   void silent(Monotonic now);
 
-  // Nothing speaks against the server any more, or the caller that tried has
-  // learnt nothing: the next caller may try at once.
+  // The server seems to work again, or the caller that tried has learnt
+  // nothing: the next caller may try at once.
   void let_try(Monotonic now);
 
   bool open() const;
@@ -64,7 +64,7 @@ class Health {
  private:
   std::atomic<std::int32_t> failures_{0};
   std::atomic<std::int64_t> next_try_{0};  // ns of Monotonic
-  std::atomic<std::int64_t> broke_{0};     // likewise: what failed() counted
+  std::atomic<std::int64_t> broke_{0};     // the same; the last break counted
 };
 
 }  // namespace limitree::redis

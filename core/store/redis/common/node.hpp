@@ -21,8 +21,7 @@ namespace limitree::redis {
 
 class Node {
  public:
-  // The connections that blocking callers share: all that a router does with
-  // them is to close them.
+  // The connections that blocking callers share.  A router can only close them.
   class Pool {
    public:
     virtual ~Pool() = default;

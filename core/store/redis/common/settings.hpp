@@ -23,7 +23,8 @@ struct Login {
   std::string client_name = "limitree";  // empty: no CLIENT SETNAME is sent
 };
 
-// Whether a blocking call looks for its answer before it sleeps: see look.hpp.
+// Whether a blocking call looks for its answer before it sleeps: see
+// waiting.hpp.
 enum class LowLatency : std::uint8_t { kOff, kOn, kAuto };
 
 struct Settings {

@@ -55,8 +55,8 @@ const Scheme* scheme_of(std::string_view text) {
   return found == std::end(kSchemes) ? nullptr : found;
 }
 
-// Messages show text of the URL only where it can be no part of a password that
-// was not encoded as it should be: see shown().
+// Messages show text of the URL only where it cannot be part of a password that
+// was not encoded correctly: see shown().
 Status bad(std::string_view problem) {
   return invalid_config("store: " + std::string(problem));
 }
@@ -262,7 +262,7 @@ Status read_service(std::string_view path, Url* url) {
   if (url->service.empty()) {
     return bad("service is missing, as in redis+sentinel://host/mymaster");
   }
-  // What redis-sentinel itself takes for a name.
+  // What redis-sentinel itself accepts as a name.
   if (!is_name(url->service)) {
     return bad("service may hold letters, digits, \".\", \"-\" and \"_\" only");
   }

@@ -21,7 +21,8 @@ Failure failure_named(std::string_view name) {
   return Failure::kRefused;
 }
 
-// While a slot is on the move its keys are on both sides for some milliseconds.
+// While a slot is being moved, its keys are on both sides for some
+// milliseconds.
 Duration short_pause() {
   thread_local std::minstd_rand random{
       static_cast<std::uint32_t>(random_word())};
@@ -101,7 +102,8 @@ std::optional<Task::Step> Retry::after(const Outcome& outcome) {
     case Failure::kMoved:
     case Failure::kReadOnly:
     case Failure::kMasterDown:
-      // The router knows it by now, and another node or how to find one.
+      // By now the router knows about it, and knows another node or how to find
+      // one.
       target_.endpoint.reset();
       target_.asking = false;
       return Task::Step{Task::Step::Kind::kSend};

@@ -22,8 +22,8 @@ namespace limitree::redis {
 // has learnt something: as many redirections as a cluster's client follows.
 inline constexpr std::int32_t kMaxRoutes = 5;
 
-// Lets the task see the reply, if there is one: makes kNoDecision of one that
-// the command cannot have.
+// Lets the task see the reply, if there is one: a reply that the command cannot
+// have becomes kNoDecision.
 void show_reply(Task* task, Outcome* outcome);
 
 // Reports what a server answered: `failure` is that of the answer.
@@ -31,7 +31,7 @@ void heed(Failure failure, Monotonic now, Health* health);
 
 // Reports to the node's health what became of a command that took `took`.  The
 // connection itself reports its end and its silence: a command that was lost or
-// had no answer in time is no further evidence.
+// had no answer in time adds no evidence.
 void report(const Outcome& outcome, Duration took, Monotonic now, Node* node);
 
 // Whether the connection was closed before anything was sent, as servers do
@@ -55,9 +55,9 @@ class Retry {
   // One more attempt, for a reason of the caller's.
   bool may_repeat() { return ++attempts_ < kMaxAttempts; }
 
-  // The outcome as the failure of the whole call.  One that is unknown may
-  // have been carried out: kStoreTimeout, whatever broke, unless the server
-  // answered with what makes no sense.
+  // The outcome as the failure of the whole call.  If it is unknown, the
+  // command may have been carried out: kStoreTimeout, whatever broke, unless
+  // the server's answer makes no sense.
   Status failure(const Outcome& outcome, const Settings& settings) const;
 
  private:

@@ -88,7 +88,7 @@ Outcome BlockingDriver::send(Task* task, Patience* patience) {
   }
 }
 
-// Null if no discovery could tell, or the deadline has passed.
+// Null if no discovery found a node, or the deadline has passed.
 Node* BlockingDriver::find(const Target& target, Patience* patience) {
   for (bool concluded = false;; concluded = discover(patience)) {
     Node* const node = router_->route(target);
@@ -98,7 +98,7 @@ Node* BlockingDriver::find(const Target& target, Patience* patience) {
   }
 }
 
-// Returns whether it is known now what can be known.
+// Returns whether a discovery has now found out what it can.
 bool BlockingDriver::discover(Patience* patience) {
   Waiting me;
   bool mine = true;
@@ -119,7 +119,7 @@ bool BlockingDriver::lead(Patience* patience) {
     waiting = std::exchange(waiting_, nullptr);
   }
   while (waiting != nullptr) {
-    // Once woken it may be gone.
+    // Once it is woken, it may be gone.
     Waiting* const next = waiting->next;
     waiting->concluded = concluded;
     waiting->wakeup.set(Wakeup::Word::kDone).wake();

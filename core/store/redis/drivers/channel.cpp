@@ -12,8 +12,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// While no more commands than this are in flight, to write at once saves the
-// newest its wait; with more of them a write for each would cost more.
+// While no more commands than this are in flight, writing at once saves the
+// newest command its wait; with more of them, a write for each would cost more.
 constexpr std::size_t kFew = 4;
 
 // More of them cannot be answered within any sensible deadline.
@@ -26,8 +26,8 @@ constexpr std::size_t kMaxInFlight = 4096;
 struct Channel::Waiter final : Command {
   enum class State : std::uint8_t {
     kWaiting,    // in the list of newest_
-    kCompleted,  // in that of done_, or told
-    kExpired,    // in none: by the caller itself
+    kCompleted,  // in the list of done_, or woken
+    kExpired,    // in no list: the caller itself gave up
   };
 
   Waiter(Channel* of, const Task& what, Patience* of_caller)
@@ -86,8 +86,8 @@ class Channel::Posted final : public Command {
   std::atomic<bool> answered{false};
 };
 
-// Holds the mutex, and wakes callers whose commands were completed after it has
-// released it: the first thing that they do may be to lock it.
+// Holds the mutex.  Once it has released it, wakes callers whose commands were
+// completed: the first thing that they do may be to lock it.
 class Channel::Turn {
  public:
   explicit Turn(Channel* channel) : channel_(*channel) {
@@ -100,7 +100,7 @@ class Channel::Turn {
     channel_.mutex_.unlock();
     reader.wake();
     while (done != nullptr) {
-      // Once woken it may be gone.
+      // Once it is woken, it may be gone.
       Waiter* const next = done->next;
       done->wakeup.set(Wakeup::Word::kDone).wake();
       done = next;
@@ -153,7 +153,7 @@ std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
 }
 
 // The role of the reader is claimed before the mutex is released for the first
-// time: a reader that reads this answer too may then not be another.
+// time: otherwise another caller might become the reader and read this answer.
 Channel::Role Channel::begin(Waiter* me, bool asking) {
   const Turn turn(this);
   // Its time begins when the command can be sent.
@@ -193,9 +193,9 @@ void Channel::wait(Waiter* me) {
   }
 }
 
-// A caller that waits for long reads what has come and sends what is not sent
-// yet itself: the reader may have no processor.  Returns whether its wait is
-// over.
+// A caller that has waited for long itself reads what has come and sends what
+// is not sent yet: the reader may have no processor.  Returns whether its wait
+// is over.
 bool Channel::take_beat(Waiter* me) {
   const Turn turn(this);
   if (me->over()) return true;
@@ -242,7 +242,7 @@ bool Channel::step(Waiter* me, std::optional<bool> readable) {
 }
 
 // The time in which the callers that wait here could run, as the connection
-// sees it: silence is the server's only while somebody listens.
+// sees it: silence counts against the server only while a caller listens.
 Monotonic Channel::running_time(Monotonic now) {
   if (now > looked_) {
     if (newest_ != nullptr) lost_ += Patience::lost(now - looked_);
@@ -283,7 +283,7 @@ void Channel::appoint(Waiter* reader) {
   appointed_ = reader->wakeup.set(Wakeup::Word::kRead);
 }
 
-// To the newest: the caller whose answer comes last reads for all before it.
+// To the newest caller: its answer comes last, so it reads for all before it.
 void Channel::pass_on(Waiter* from) {
   if (reader_ != from) return;
   reader_ = nullptr;

@@ -1,4 +1,4 @@
-// One connection that threads share which block: see connection_pool.hpp.
+// One connection, shared by threads that block: see connection_pool.hpp.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVERS_CHANNEL_HPP
 #define LIMITREE_STORE_REDIS_DRIVERS_CHANNEL_HPP
@@ -47,7 +47,7 @@ class alignas(64) Channel {
   // After that: connects again if none has come for too long.
   void renew(Monotonic at);
 
-  // As those of ConnectionPool.
+  // As in ConnectionPool.
   void post(std::string_view bytes, Monotonic at);
   std::optional<Outcome> take_posted();
   void drop(Failure failure, const std::string& detail);

@@ -55,14 +55,14 @@ bool ConnectionPool::may_try(Monotonic now) {
   for (const auto& channel : channels_) {
     if (channel->read_late(now) && listens == nullptr) listens = channel.get();
   }
-  // One that is made again is enough: the others are still good if it hangs.
+  // Renewing one connection is enough: the others are still good if it hangs.
   if (listens != nullptr) listens->renew(now);
   return health.may_try(now);
 }
 
 Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
   const Monotonic started = patience->look(Clock::now());
-  // That is the caller's doing, and says nothing of the server.
+  // That is the caller's doing, and says nothing about the server.
   if (patience->over()) {
     node_->traffic().count(Failure::kLate);
     return Outcome::came_late();

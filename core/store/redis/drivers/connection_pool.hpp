@@ -43,8 +43,8 @@ class ConnectionPool final : public Node::Pool {
   Outcome exchange(Task* task, Patience* patience);
 
   // Sends `bytes` and does not wait, unless an earlier post is still to be
-  // answered.  A connection is made, and the answer read, by whatever call
-  // comes later, this one included; then take_posted() returns it once.
+  // answered.  This call or a later one makes the connection and reads the
+  // answer; then take_posted() returns it once.
   void post(std::string_view bytes);
   std::optional<Outcome> take_posted();
 

@@ -31,7 +31,7 @@ DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)
   groups_.push_back({group.slot, 0, group.count, false});
 }
 
-// A store that is no cluster has one slot, and nothing is sorted.
+// A store that is not a cluster has one slot, and nothing is sorted.
 void DecideTask::group_levels(const Router& router) {
   const auto count = static_cast<std::uint32_t>(plan_->levels.size());
   for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
@@ -60,7 +60,7 @@ LevelSet DecideTask::levels_of(const Group& group) const {
   return {order_.data() + group.first, group.count};
 }
 
-// Only a request may be denied, or given back where it was charged.
+// Only kAuthorize can be denied, and then given back where it was charged.
 std::size_t DecideTask::parts() const {
   const bool depend = groups_.size() > 1 &&
                       operation_ == Operation::kAuthorize &&
@@ -121,7 +121,7 @@ bool DecideTask::denies(const Group& group) const {
   return false;
 }
 
-// Whether what other slots say matters to these levels.
+// Whether the answers of other slots matter to these levels.
 bool DecideTask::any_joint(LevelSet levels) const {
   return std::ranges::any_of(levels, [this](std::uint32_t i) {
     return is_joint(plan_->levels[i].limit->charge);
@@ -157,8 +157,8 @@ Task::Step DecideTask::give_back() {
   return {};
 }
 
-// What cannot be given back wears off by itself: that is no reason to withhold
-// a denial.  An error stays one, also if all could be given back.
+// Charges that cannot be given back wear off by themselves: the request is
+// still denied.  An error stays an error, even if all could be given back.
 Task::Step DecideTask::fail(Status status, bool in_time) {
   if (status_.ok() && !refunding_) status_ = std::move(status);
   return in_time ? give_back() : Step{};

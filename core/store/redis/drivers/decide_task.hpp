@@ -31,8 +31,8 @@ class DecideTask final : public Task {
   // Carries out plan->operation.  Everything must outlive the task.
   DecideTask(Plan* plan, const Settings& settings, const Router& router,
              const Now& now);
-  // Does a part of `whole`, which is not driven: the slot of this number.  Must
-  // live until whole->conclude().
+  // Carries out a part of `whole`: the slot of this number.  No driver runs
+  // `whole` itself.  Must live until whole->conclude().
   DecideTask(const DecideTask& whole, std::size_t slot);
 
   // The number of slots that may be asked at the same time.

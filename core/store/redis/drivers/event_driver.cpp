@@ -14,8 +14,8 @@ namespace {
 // More of them could not be answered within a usual deadline.
 constexpr std::size_t kMaxInFlightOfLoop = 16384;
 
-// How often it wants to run while anything is under way: what it is late shows
-// in which time the process could not run.
+// How often it wants to run while anything is under way: a delay shows for how
+// long the process could not run.
 constexpr Duration kBeat = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -131,7 +131,7 @@ void EventDriver::proceed(Job* job, Task::Step step) {
       job->fresh = false;
       return send(job);
     case Task::Step::Kind::kPause:
-      // One that does not fit into the time left is none.
+      // A pause that does not fit into the time left is skipped.
       job->state = Job::State::kPausing;
       return job->soon.set(std::min(now_ + step.pause, job->deadline.at()));
     case Task::Step::Kind::kDone:
@@ -308,7 +308,7 @@ bool EventDriver::cancel(AsyncTask* task) {
 EventDriver::Tasks EventDriver::cancel_all() {
   const Monotonic real_now = std::chrono::steady_clock::now();
   for (const auto& [node, link] : links_) {
-    // It may be the one that was let through to a server in failure: another
+    // It may be the attempt that was let through to a failing server: another
     // loop need not wait for its report.
     if (link->connection.in_flight() > 0) node->health().let_try(real_now);
   }

@@ -26,14 +26,14 @@
 
 namespace limitree::redis {
 
-// A task, and whatever is to be done when it has finished.
+// A task, and what to do when it has finished.
 class AsyncTask {
  public:
   virtual ~AsyncTask() = default;
   virtual Task* task() = 0;  // the same each time
 
-  // Set when it is handed back: ok if the task has come to its end, and keeps
-  // the result; else kCancelled, or that nothing can be started.
+  // Set when it is handed back: ok if the task has come to its end, and holds
+  // the result; else kCancelled, or why nothing can be started.
   Status status;
 
  private:
@@ -127,7 +127,7 @@ class EventDriver {
   Tasks finished_;
 };
 
-// A task under way, and the command that it is about to be answered.
+// A task under way, and the command whose answer it waits for.
 struct EventDriver::Job final : Command {
   enum class State : std::uint8_t {
     kFree,

@@ -19,7 +19,7 @@ int Loop::fd() {
   return fd_locked();
 }
 
-// One that could not be made is tried again next time.
+// If it could not be made, the next call tries again.
 int Loop::fd_locked() {
   if (closed_) return -1;
   if (poller_ == nullptr || poller_->fd() == -1) {
@@ -81,7 +81,7 @@ void Loop::turn(EventDriver::Tasks* finished) {
   if (driver_ == nullptr) {
     driver_ = std::make_unique<EventDriver>(router_, settings_, poller_.get());
   }
-  // Takes back the wake-up before it takes what that was for.
+  // Clears the wake-up before it takes the tasks that caused it.
   driver_->read();
   std::vector<Started> started = std::move(spare_started_);
   {
@@ -142,8 +142,8 @@ void Loop::after_fork() {
   run_mutex_.unlock();
 }
 
-// The epoll instance is shared with the parent, and must not be told that the
-// child's copies of the descriptors go.
+// The epoll instance is shared with the parent, and must not learn that the
+// child closes its copies of the descriptors.
 void Loop::after_fork_in_child() {
   if (driver_ != nullptr) driver_->abandon_after_fork();
   driver_.reset();

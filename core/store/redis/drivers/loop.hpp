@@ -43,7 +43,7 @@ class Loop final : public StoreLoop, private ForkGuard {
   int fd() override;
 
   // Carries the task through to its end, within `time` from the next run() on;
-  // what a later run() comes late is added to that.  From any thread.
+  // the delay of a later run() is added to that.  From any thread.
   void start(std::unique_ptr<AsyncTask> task, Duration time) {
     start({&task, 1}, time);
   }
@@ -82,8 +82,8 @@ class Loop final : public StoreLoop, private ForkGuard {
   void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
   void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
 
-  // The child forgets what is under way, without telling: that is the
-  // parent's.
+  // The child forgets what is under way without reporting it: it belongs to
+  // the parent.
   void before_fork() override;
   void after_fork() override;
   void after_fork_in_child() override;
@@ -100,7 +100,7 @@ class Loop final : public StoreLoop, private ForkGuard {
   std::vector<std::unique_ptr<AsyncTask>> spare_finished_;
 
   std::mutex start_mutex_;
-  std::unique_ptr<Poller> poller_;  // goes only when both mutexes are held
+  std::unique_ptr<Poller> poller_;  // destroyed only with both mutexes held
   std::vector<Started> started_;
   Duration time_limit_ = Duration::max();
   bool wakes_ = true;

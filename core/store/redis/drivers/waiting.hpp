@@ -37,21 +37,21 @@ class Patience {
   Patience(Monotonic now, Monotonic deadline)
       : looked_(now), deadline_(deadline) {}
 
-  // Tells that the thread runs at `now`; returns that.
+  // Notes that the thread runs at `now`, and returns `now`.
   Monotonic look(Monotonic now) {
     if (now <= looked_) return looked_;
     deadline_ += lost(now - looked_);
     return looked_ = now;
   }
 
-  // The same after a wait that was meant to be so long, and so counts.
+  // The same after a wait that was meant to take this long, and so counts.
   void look_after(Duration wait, Monotonic now) {
     looked_ += wait;
     look(now);
   }
 
-  // Tells that nothing was asked of a server so far: the caller waited for
-  // other threads, or did not run.
+  // Notes that no server was asked so far: the caller waited for other threads,
+  // or did not run.
   void skip_to(Monotonic now) {
     if (now <= looked_) return;
     deadline_ += now - looked_;
@@ -144,8 +144,8 @@ class Look {
 
   explicit Look(LowLatency mode) : mode_(mode) {}
 
-  // Whether to look at all.  Then follow looks, after each of which one of the
-  // others is called with the time.
+  // Whether to look at all.  If so, looks follow; after each of them one of the
+  // other functions is called with the time.
   bool begin(Monotonic now);
   bool found_nothing(Monotonic now);  // whether to look again
   void found(Monotonic now);

@@ -53,8 +53,8 @@ Wakeup::Sleeper Wakeup::set(Word word) {
   return Sleeper(asleep ? static_cast<void*>(&word_) : nullptr);
 }
 
-// The word may be no more: then nobody sleeps at the address, or somebody who
-// looks at a word of its own before it goes back to sleep.
+// The word may be gone: then nobody sleeps at the address, or another thread
+// does, which checks its own word before it goes back to sleep.
 void Wakeup::Sleeper::wake() const {
   if (address_ == nullptr) return;
   syscall(SYS_futex, address_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);

@@ -1,8 +1,8 @@
 // A word from one thread to another that may sleep until it comes.
 //
-// It is given in two parts, because the sleeper may take the word, return and
-// be gone before it has been woken: set() is done while the sleeper is known to
-// be there, and what it returns needs no more than the address afterwards.
+// It is sent in two steps, because the sleeper may take the word, return and be
+// gone before it has been woken: set() is called while the sleeper is known to
+// be there, and what it returns needs only the address afterwards.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVERS_WAKEUP_HPP
 #define LIMITREE_STORE_REDIS_DRIVERS_WAKEUP_HPP
@@ -28,7 +28,7 @@ class Wakeup {
     kDone = 3,    // "your command is completed"
   };
 
-  // Whom to wake, if anybody sleeps.
+  // The thread to wake, if one sleeps.
   class Sleeper {
    public:
     Sleeper() = default;

@@ -28,7 +28,7 @@ void shuffle(std::vector<Endpoint>* endpoints) {
   std::shuffle(endpoints->begin(), endpoints->end(), random);
 }
 
-// Whether one caller may go on, of those who come until `between` has passed.
+// Whether this caller may go on: only one may until `between` has passed.
 bool take_turn(std::atomic<Monotonic>* next, Duration between) {
   const Monotonic now = now_of_clock();
   Monotonic due = next->load(std::memory_order_relaxed);
@@ -108,7 +108,7 @@ Node* ClusterRouter::route(const Target& target) {
                                 std::memory_order_acquire);
   if (!target.endpoint) return owner;
   if (!target.endpoint->host.empty()) return nodes_.at(*target.endpoint);
-  // ASK without a host: that of the owner, who said so.
+  // ASK without a host means the host of the owner, which sent it.
   if (owner == nullptr) return nullptr;
   Endpoint endpoint = *target.endpoint;
   endpoint.host = owner->endpoint().host;
@@ -155,7 +155,7 @@ DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
   remember(*map, asked);
   wanted_.store(Wanted::kNo, std::memory_order_relaxed);
   if (missing == 0) return {};
-  // A caller that needs one of those need not ask again at once.
+  // A caller that needs one of these slots should not ask again at once.
   failure_ = {Weight::kServer, Failure::kClusterDown, asked.text(),
               nodes_.full() ? "too many nodes have been named"
                             : std::to_string(missing) + " slots have no node"};
@@ -223,7 +223,7 @@ bool ClusterRouter::learn(Node* node, const Target& target,
     case Failure::kClusterDown:
     case Failure::kLoading:
     case Failure::kNoReplicas:
-      // Others may know of a place for its slots.
+      // Other nodes may know where its slots are.
       wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
       return true;
     case Failure::kReadOnly:

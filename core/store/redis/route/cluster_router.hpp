@@ -2,8 +2,8 @@
 //
 // The map is asked for with CLUSTER SLOTS from one node after the other, those
 // of the URL last.  MOVED corrects one slot at once and lets the whole map be
-// asked for soon, without anybody waiting.  When a node is lost the next call
-// for its slots asks, for a replica may have taken its place.
+// asked for soon, without anybody waiting.  When a node is lost, the next call
+// for its slots asks, because a replica may have taken its place.
 //
 // Replicas are asked for the map, but for nothing else.
 
@@ -30,7 +30,7 @@ class ClusterRouter final : public Router {
  public:
   // Between two maps that nobody waits for.
   static constexpr Duration kBetweenMaps = std::chrono::seconds(1);
-  // A map gets that old without any reason to ask for a new one.
+  // The age at which a map is asked for again without any other reason.
   static constexpr Duration kOldestMap = std::chrono::seconds(60);
   // Between two losses of nodes that make calls ask for the map.
   static constexpr Duration kBetweenLosses = std::chrono::milliseconds(200);
@@ -73,7 +73,7 @@ class ClusterRouter final : public Router {
   const std::string ask_slots_;  // the command
   NodeSet nodes_;
   const std::unique_ptr<std::atomic<Node*>[]> slots_;  // null: not known
-  std::atomic<Node*> any_{nullptr};                    // for what has no key
+  std::atomic<Node*> any_{nullptr};                    // for keyless commands
   std::atomic<Wanted> wanted_{Wanted::kNo};
   std::atomic<Monotonic> map_asked_{Monotonic{}};
   std::atomic<Monotonic> next_loss_{Monotonic{}};

@@ -10,8 +10,8 @@ namespace limitree::redis {
 
 namespace {
 
-// A server's connections are closed that often at most: while a name still
-// leads to a replica, new ones end there too.
+// The shortest time between two closings of a server's connections: while a
+// name still leads to a replica, new ones end there too.
 constexpr Duration kBetweenDrops = std::chrono::milliseconds(200);
 
 // One server, at an address that does not change.

@@ -13,8 +13,8 @@
 namespace limitree::redis {
 
 // They stay, because callers hold bare pointers to them: a server that leaves
-// and comes back finds its node again.  Servers that name ever new addresses
-// must be stopped somewhere: at kMaxNodes.
+// and comes back finds its node again.  kMaxNodes stops servers that keep
+// naming new addresses.
 class NodeSet {
  public:
   static constexpr std::int32_t kMaxNodes = 1024;

@@ -40,7 +40,7 @@ class Router {
   virtual Status discovery_failure() = 0;
 
   // A command to send now and then, without waiting for its answer, to see that
-  // the servers are still what we take them for.  To be called after each
+  // the servers still have the roles that we expect.  To be called after each
   // decision of `node`.  The command may be for another node, a sentinel: the
   // connection to that one may be made, and read from, bit by bit as further
   // checks are sent.
@@ -68,7 +68,7 @@ class Router {
   virtual void before_fork() = 0;
   virtual void after_fork() = 0;
 
-  // Keys of one slot decide together.  Always 0 where there are no slots.
+  // Keys of one slot are decided together.  Always 0 where there are no slots.
   virtual std::int32_t slot_of(std::string_view key) const = 0;
 };
 
@@ -79,7 +79,7 @@ struct DiscoveryFailure {
     kNone,
     kSilence,  // one that was asked did not answer
     kAnswer,   // it answered, but that does not help
-    kServer,   // it named a server, and that one is no good
+    kServer,   // it named a server that cannot be used
   };
   Weight weight = Weight::kNone;
   Failure failure = Failure::kNone;

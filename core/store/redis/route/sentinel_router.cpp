@@ -86,7 +86,7 @@ class SentinelRouter::Discovery final : public Task {
                                 : "this is no answer of a sentinel"});
       return ask_next();
     }
-    // One that another sentinel named before is as it was.
+    // A server that another sentinel named before is already tried.
     if (std::find(tried_.begin(), tried_.end(), *named) != tried_.end()) {
       return ask_next();
     }
@@ -302,13 +302,13 @@ void SentinelRouter::hear_word(Sentinel* sentinel, Endpoint word) {
     move_to_front(Endpoint(sentinel->endpoint));
     forget(primary);
   } else {
-    // Hear the others at once.
+    // Asks the other sentinels at once.
     role_is_next_ = false;
     next_check_.store(Monotonic{}, std::memory_order_relaxed);
   }
 }
 
-// Those of the URL stay; of the others, those that are told of now.
+// The sentinels of the URL stay; of the others, those that are named now.
 void SentinelRouter::hear_others(const Endpoint& sentinel,
                                  const std::vector<Endpoint>& others) {
   const std::vector<Endpoint>& given = settings_.url.endpoints;

@@ -30,14 +30,14 @@ namespace limitree::redis {
 
 class SentinelRouter final : public Router {
  public:
-  // Those of the URL, and others that they tell of.
+  // Those of the URL, and others that they name.
   static constexpr std::size_t kMaxSentinels = 16;
 
   // Between two checks, of which every other is for a sentinel.
   static constexpr Duration kBetweenChecks = std::chrono::milliseconds(500);
 
-  // After a sentinel was asked: nobody waits for its answer, so that it may
-  // come to be read only when something is to be sent there again.
+  // After a sentinel was asked: nobody waits for its answer, so it may be read
+  // only when something is to be sent there again.
   static constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
   // After a discovery that failed.

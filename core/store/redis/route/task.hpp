@@ -4,11 +4,12 @@
 //
 //   step = task->start();
 //   while (step.kind != kDone):
-//     kSend:  step = task->answered(outcome of sending step.bytes to
-//     step.target) kPause: step = task->resumed(), after step.pause
+//     kSend:   step = task->answered(outcome of sending task->bytes()
+//                                    to step.target)
+//     kPause:  step = task->resumed(), after step.pause
 //
-// The deadline is the driver's business; one that passes shows as an outcome
-// with Failure::kTimeout, and no further step but kDone may follow it.  Only a
+// The deadline is the driver's business; a deadline that passes shows as an
+// outcome with Failure::kTimeout, and only kDone may follow it.  Only a
 // discovery may go on: each server that it asks gets a part of the time.
 
 #ifndef LIMITREE_STORE_REDIS_ROUTE_TASK_HPP
@@ -47,13 +48,13 @@ class Task {
   virtual Step start() = 0;
 
   // Whether the command can have such a reply.  Called once, before answered(),
-  // for what is no error; if not, the outcome says kNoDecision.
+  // for a reply that is not an error; if not, the outcome is kNoDecision.
   virtual bool accepts(const redisReply& /*reply*/) { return true; }
 
   virtual Step answered(Outcome outcome) = 0;
   virtual Step resumed() = 0;
 
-  // What kSend sends, and to whom; until the next call of a function above.
+  // What kSend sends, until the next call of a function above.
   virtual std::string_view bytes() const = 0;
   virtual const Target& target() const = 0;
   virtual Joinable joinable() const { return {}; }  // of bytes(); see Command

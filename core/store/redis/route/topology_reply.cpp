@@ -50,7 +50,8 @@ std::string_view first_word(const redisReply& reply) {
   return text_of(*elements[0]).value_or("");
 }
 
-// One of the others, as names and values in turn; false if it is none.
+// One of the other sentinels, as names and values in turn; false if it is not
+// one.
 bool add_sentinel(const redisReply& fields, std::vector<Endpoint>* sentinels) {
   const auto elements = elements_of(fields);
   if (elements.empty() || elements.size() % 2 != 0) return false;

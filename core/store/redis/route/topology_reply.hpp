@@ -1,7 +1,8 @@
-// What sentinels and nodes say of where servers are.
+// What sentinels and nodes say about where servers are.
 //
-// Such replies decide whom we connect to, so nothing in them is taken on trust:
-// a reply that does not have the expected shape throughout is none.
+// Such replies decide which servers we connect to, so nothing in them is
+// trusted: a reply that does not have the expected shape throughout is
+// rejected.
 
 #ifndef LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP
 #define LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP
@@ -37,18 +38,18 @@ struct SlotRange {
   std::vector<Endpoint> nodes;  // the primary, then its replicas
 };
 // `asked` is the node that the reply came from: its host stands for one that
-// is not told.  Replicas without an address are left out.
+// is missing.  Replicas without an address are left out.
 std::optional<std::vector<SlotRange>> read_slots(const redisReply& reply,
                                                  const Endpoint& asked);
 
 // What a node of a cluster answers for a key that lies elsewhere.
 struct Redirect {
   std::int32_t slot = 0;
-  Endpoint endpoint;  // an empty host: that of the node that said so
+  Endpoint endpoint;  // an empty host: that of the node that sent it
 };
 
 // Reads "MOVED 3999 127.0.0.1:6381" and "ASK ...", the host being a name, an
-// IPv4 or a bare IPv6 address; nothing if `reply` is no such error.
+// IPv4 or a bare IPv6 address; nothing if `reply` is not such an error.
 std::optional<Redirect> parse_redirect(const redisReply& reply);
 
 }  // namespace limitree::redis

@@ -33,8 +33,8 @@ return sum
 
 constexpr std::int64_t kSecond = 1'000'000'000;
 
-// Room for the call that most requests make: what is a little larger is none of
-// the blocks that glibc hands out and takes back at once.
+// Room for the call that most requests make.  For larger texts, glibc allocates
+// and frees blocks more slowly.
 constexpr std::size_t kUsualCall = 119;
 
 constexpr Instant kFirstInstant{};
@@ -66,7 +66,7 @@ std::size_t append_keys(const Plan& plan, const Families& families,
 }
 
 // Appends the number of each family's levels and their fields, and what
-// `append_more` has to say of each of them.
+// `append_more` adds for each of them.
 template <typename AppendMore>
 void append_fields(const Plan& plan, const Families& families, std::string* out,
                    AppendMore append_more) {
@@ -150,8 +150,8 @@ std::string_view take_word(std::string_view* text) {
   return word;
 }
 
-// A decimal number of at most 19 digits; what is larger than any Instant counts
-// as the last one.
+// A decimal number of at most 19 digits; a number larger than any Instant
+// counts as the last Instant.
 bool read_number(std::string_view word, std::int64_t* number) {
   if (word.empty() || word.size() > 19) return false;
   std::uint64_t value = 0;

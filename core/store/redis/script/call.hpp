@@ -62,7 +62,7 @@ class Call {
 
   // Sets level.debt of `levels`, as it was before the call, or level.usage, and
   // *charged to whether the script charged anything.  kStoreProtocol, and
-  // nothing can be judged, if it is no such reply. REQUIRES: *usages has a
+  // nothing can be judged, if it is not such a reply. REQUIRES: *usages has a
   // place for each level of the plan, and outlives their judgement; it may be
   // null if all of `levels` are plain.
   static Status read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
@@ -73,7 +73,7 @@ class Call {
   mutable std::string eval_;
   const Script* script_ = nullptr;
   std::size_t arguments_ = 0;  // where in evalsha_ they start
-  std::size_t keys_ = 0;       // likewise; their number comes before them
+  std::size_t keys_ = 0;       // the same; their number comes before them
   std::size_t key_count_ = 0;
   std::size_t words_ = 0;
 };

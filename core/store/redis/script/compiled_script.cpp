@@ -27,7 +27,7 @@ void append_limit(const Limit& limit, std::string* out) {
   append_bytes(limit.rules->overrun, out);
 }
 
-// Of a part of a plan it is not known what the whole comes to.
+// For a part of a plan, the outcome of the whole is not known.
 bool tells_both_sides(const Plan& plan, const Families& families,
                       const Level& level) {
   return kind_of(*level.limit) == Kind::kLog &&
@@ -61,8 +61,8 @@ void write_signature(const Plan& plan, const Families& families,
   }
 }
 
-// Several requests in one call are to keep a server busy no longer than it
-// takes to look at their states; a log may have thousands of entries.
+// Several requests in one call must keep a server busy no longer than it takes
+// to look at their states; a log may have thousands of entries.
 bool has_several(const Plan& plan, const Families& families) {
   for (const std::uint32_t i : families.levels()) {
     const Level& level = plan.levels[i];

@@ -12,8 +12,8 @@
 // seconds and nanoseconds; and a word about each bucket as it was found, empty
 // if there was nothing: its state, and of a log what became of it.
 //
-// But for counters, which count what does not fit, a bucket never owes more
-// than it holds: where a state is dated after that (a limit was relaxed, a
+// A bucket never owes more than it holds, unless it is a counter, which counts
+// what does not fit.  Where a state is dated after that (a limit was relaxed, a
 // clock stepped back), every request that meets the bucket stores what it
 // counts for now, whatever else becomes of it.
 
@@ -40,8 +40,8 @@ struct Compiled {
   Layout layout;
 };
 
-// All scripts.  Several threads may use it at once; it takes no lock, and so
-// need not know of fork().
+// All scripts.  Several threads may use it at once; it takes no lock, and so is
+// safe in fork().
 class Scripts {
  public:
   explicit Scripts(std::size_t most_written = kMaxWrittenScripts,

@@ -30,7 +30,7 @@ Family family_of(const Plan& plan, const Level& level) {
     if (family.tag == 0) family.tag = i + 1;
     family.depth = i + 1;
   }
-  // What belongs to no caller goes by the root.
+  // Levels that belong to no caller go by the root.
   if (family.tag == 0) family.tag = family.depth = 1;
   return family;
 }

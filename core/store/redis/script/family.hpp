@@ -1,5 +1,5 @@
 // Families: which levels of a plan share a key, and what they are called.
-// script.hpp tells the rules.
+// call.hpp has the rules.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_FAMILY_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_FAMILY_HPP

@@ -217,7 +217,7 @@ constexpr std::string_view kRefundedLog =
     "  (units > 0 and pack('>I7I4', at, units) or '')";
 // When a log of `sum` units, of which the entries end at `last`, has room for
 // the request, and has one unit more left of the capacity.  If the cost exceeds
-// the ceiling nobody reads when there is room.
+// the ceiling, the first of these is not used.
 constexpr std::string_view kWaits = R"(
 sum > <ceiling> - <cost> and
     left_at($v, $first, last, sum - <ceiling> + <cost>, <period>) or 0,

@@ -34,7 +34,7 @@ struct Fragments {
   std::string_view refund;
 
   // The units to add where what does not fit counts, too; empty: no limit of
-  // that kind is charged so.
+  // that kind is charged like this.
   std::string_view hits;
 
   // The state with <more> units more, and how long it counts from now on.

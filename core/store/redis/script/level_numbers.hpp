@@ -1,5 +1,4 @@
-// What a script is told of a level: numbers, of its limit and of what is asked
-// of it.
+// What a script gets for a level: numbers, of its limit and of the request.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
@@ -17,9 +16,9 @@ namespace limitree::redis {
 // not by callers, and by the number that a process makes of either kind: what
 // comes later takes the next layout.
 enum class Layout : std::uint8_t {
-  // Written into it, but what varies from request to request: an unusual cost
-  // of each level, an overrun that depends on the pressure, calendar windows.
-  // These are the arguments.
+  // Written into it, except what varies from request to request: an unusual
+  // cost of each level, an overrun that depends on the pressure, calendar
+  // windows.  These are the arguments.
   kWritten,
   // The numbers of all levels are the arguments; their fields are written.
   kPassed,
@@ -64,7 +63,7 @@ std::uint32_t named_numbers(Kind kind);  // as bits
 // what this process knows of the time.
 LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now);
 
-// Which of them its limit alone does not tell, as bits.
+// Which of them its limit alone does not determine, as bits.
 std::uint32_t varying_numbers(const Level& level);
 inline constexpr std::uint32_t kAllNumbers = (1u << kNumbers) - 1;
 
@@ -76,7 +75,7 @@ char when_charged(const Plan& plan, const Level& level);
 // Whether the request is denied unless it fits there.
 bool may_deny(const Plan& plan, const Level& level);
 
-// Whether the operation charges, or only looks what that would do.
+// Whether the operation charges, or only looks at what that would do.
 constexpr bool charges(Operation operation) {
   return operation == Operation::kAuthorize || operation == Operation::kPeek;
 }

@@ -1,4 +1,4 @@
-// What is made of the word that a script answers about a level.
+// Reads the word that a script replies about a level.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_LEVEL_USAGE_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_USAGE_HPP
@@ -9,8 +9,8 @@
 
 namespace limitree::redis {
 
-// Sets *usage of a level that is not plain from its word.  False if it is no
-// such word.
+// Sets *usage of a level that is not plain from its word.  False if it is not
+// such a word.
 bool read_usage(const Plan& plan, const Level& level, std::string_view word,
                 Instant now, Usage* usage);
 

@@ -1,8 +1,8 @@
 // The pieces of Lua that all scripts have: everything is read and decided
-// before the first write, and a key is told how long to live.
+// before the first write, and each key gets its time to live.
 //
 // script_writer.cpp puts them together.  What an algorithm does between them is
-// in fragments.hpp, which also tells what $name and <name> are.
+// in fragments.hpp, which also explains $name and <name>.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
@@ -114,7 +114,7 @@ inline constexpr std::string_view kHitChargedIf =
     "  ((<denies>) and (when == '5' or when == '6') or\n"
     "  not (<denies>) and (when == '2' or when == '1' and allowed))";
 
-// Several levels may have one counter: each finds what those before it have
+// Several levels may have one counter: each finds what the earlier ones have
 // left.
 inline constexpr std::string_view kResume =
     "  $used = also[<field>] or $used\n";
@@ -165,9 +165,9 @@ end
 
 // Twice the debt is the life of a key, so that it is not set again with the
 // next request.  Buckets that are full again would stay as long as any other of
-// the key is in use: they are forgotten then.  With a caller's clock nobody
-// knows when a key has to go, only that a test does not take an hour: <linger>.
-// Names with "!" hold something else than TATs.
+// the key is in use: they are forgotten then.  With a caller's clock, nothing
+// tells when a key may expire, only that a test does not take an hour:
+// <linger>.  Names with "!" hold something else than TATs.
 inline constexpr std::string_view kWrite = R"(
 if horizon and now + latest + 2e6 <= horizon * 1e6 then
   call('HSET', <key><set>)
@@ -246,7 +246,8 @@ local function tat_of(us, ns)
 end
 )"},
 };
-// But for what is called now and then.
+// Functions of Redis, as locals of a script; without those that are rarely
+// called.
 inline constexpr Definition kLibrary[] = {
     {"call", "redis.call"},      {"try", "redis.pcall"},
     {"sub", "string.sub"},       {"match", "string.match"},

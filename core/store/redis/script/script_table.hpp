@@ -17,7 +17,7 @@ namespace limitree::redis {
 
 class ScriptTable {
  public:
-  // With room for so many; more are not made.
+  // Has room for `most` scripts; more are not made.
   explicit ScriptTable(std::size_t most) : most_(most), slots_(2 * most + 1) {}
   ~ScriptTable() {
     for (const std::atomic<const Entry*>& slot : slots_) delete slot.load();

@@ -61,7 +61,7 @@ class ScriptWriter {
     }
     return all;
   }
-  // Of a part of a plan it is not known what the whole comes to.
+  // For a part of a plan, the outcome of the whole is not known.
   bool knows_side() const {
     return at_once_ && families_.levels().size() == plan_.levels.size();
   }
@@ -234,7 +234,7 @@ class ScriptWriter {
     return fragments().word_left.empty() ? "$v" : "$word";
   }
 
-  // Each time all of it: one long concatenation costs less than two.
+  // Writes all of it each time: one long concatenation costs less than two.
   void reply(const std::string& flag) {
     body_ += "return " + flag;
     append(several_ ? " .. stamp" : " .. <stamp>");

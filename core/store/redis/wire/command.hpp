@@ -21,12 +21,12 @@ struct FreeReply {
 };
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
-// What became of a command.  Only what was not sent for certain, or answered
-// with a harmless error, may be sent again.
+// What became of a command.  It may be sent again only if it was certainly not
+// sent, or was answered with a harmless error.
 struct Outcome {
   enum class Fate : std::uint8_t {
     kAnswered,  // `reply` is set; it may be an error reply
-    kNotSent,   // the server has not seen it, and `failure` tells why
+    kNotSent,   // the server has not seen it; `failure` says why
     kUnknown,   // sent, but no answer came: it may have been carried out
   };
   Fate fate = Fate::kNotSent;
@@ -37,8 +37,8 @@ struct Outcome {
   static Outcome answered(Reply reply);  // sets failure of an error reply
   static Outcome lost(Fate fate, Failure failure, std::string detail);
 
-  // Of a command whose deadline passed: it was sent, or there was no connection
-  // because that still waits for `waits_for`.
+  // Of a command whose deadline passed: it was sent, or the connection was not
+  // ready because it still waits for `waits_for`.
   static Outcome timed_out(bool sent, std::string_view waits_for = "");
   // Of one that could have been sent, if its caller had run in time.
   static Outcome came_late();
@@ -46,7 +46,7 @@ struct Outcome {
 
 struct Script;
 
-// What a call needs to be made together with others of the same script.
+// What is needed to make a call together with others of the same script.
 struct Joinable {
   const Script* script = nullptr;  // for several; null: it cannot be
   std::string_view keys;           // the words of its keys

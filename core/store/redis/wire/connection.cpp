@@ -33,8 +33,8 @@ std::int64_t coarse_ns() {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// A node's health is shared, and so knows only the time of all; the owner of a
-// connection may leave out of its own the time in which it could not run.
+// A node's health is shared, so it uses the real time.  The owner of a
+// connection may use a time that leaves out when the owner could not run.
 Monotonic real_now() { return std::chrono::steady_clock::now(); }
 
 }  // namespace
@@ -200,8 +200,8 @@ void Connection::flush() {
 }
 
 // If the server has closed the connection, bytes written to it are lost, and
-// nobody knows whether the command was carried out.  Where that may be, a look
-// costs a system call, and saves the command.
+// nobody knows whether the command was carried out.  If that is possible, a
+// look costs a system call, and saves the command.
 void Connection::look_before_sending() {
   if (!ready() || pipeline_.outbox()->empty() || pipeline_.has_sent()) {
     return;  // nothing to send, or an answer is due anyway
@@ -257,7 +257,8 @@ void Connection::receive() {
   } while (open() && received == bytes.size());
   if (open() && stream_->failed()) {
     std::string detail = stream_->detail();
-    // A server that speaks TLS may hang up without a word on one that does not.
+    // A server that speaks TLS may close the connection of a client that does
+    // not, without an answer.
     if (state_ == State::kGreeting && settings_.certificates == nullptr) {
       detail += " before it answered the login (does it speak TLS?)";
     }
@@ -284,7 +285,7 @@ void Connection::deliver(Reply reply) {
       end(failure, std::move(detail));
     } else if (greeting_->answered()) {
       state_ = State::kReady;
-      // Of a server that was away: callers need not wait any longer.
+      // The server was down and is back: callers need not wait any longer.
       node_.health().let_try(real_now());
     }
     return;
@@ -296,7 +297,7 @@ void Connection::deliver(Reply reply) {
   }
 }
 
-// A reply without a command.  A server may tell so why it will not talk to us;
+// A reply without a command.  A server may send one to say why it refuses us;
 // anything else means that replies and commands no longer match.
 void Connection::refuse(const redisReply& reply) {
   if (reply.type == REDIS_REPLY_ERROR) {

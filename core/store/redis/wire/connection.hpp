@@ -41,8 +41,8 @@ namespace limitree::redis {
 
 class Connection {
  public:
-  // What is shorter is no silence, however impatient callers are: the server
-  // had no processor, or a slow command.
+  // A shorter time does not count as silence, however impatient callers are:
+  // the server had no processor, or a slow command.
   static constexpr Duration kShortestSilence = std::chrono::milliseconds(250);
   // The connection gives up answers that are overdue for longer than this.
   static constexpr Duration kLongestSilence = std::chrono::seconds(1);
@@ -116,8 +116,8 @@ class Connection {
   // How often it has connected: tells one socket from the next.
   std::uint64_t generation() const { return generation_; }
 
-  // For how long nothing has come though something was due.  Bytes that have
-  // come and were not read yet are no silence: the reader was late.
+  // For how long nothing has come though something was due.  If bytes have come
+  // and were not read yet, that is not silence: the reader was late.
   Duration silence(Monotonic now) const;
 
   // The outcome of a command whose deadline has passed: it timed out, or came

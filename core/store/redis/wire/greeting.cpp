@@ -44,8 +44,8 @@ Failure Greeting::answer(const redisReply& reply, std::string* detail) {
       *detail = "SELECT was refused";
       break;
     case Step::kSetName:
-      // The name is for operators only; there are servers that know no names,
-      // and users who must not give them.
+      // The name is for operators only; some servers do not support names, and
+      // some users may not set them.
       if (!is_outage(failure)) return Failure::kNone;
       *detail = "the connection was refused";
       break;

@@ -24,8 +24,8 @@ class Greeting {
   bool answered() const { return next_ == count_; }
 
   // Takes the reply to the next of them.  Returns why the server must not be
-  // used, kNone if nothing speaks against it as yet.  *detail, for people,
-  // never has a password in it.
+  // used, or kNone if nothing is wrong so far.  *detail, for people, never has
+  // a password in it.
   // REQUIRES: !answered().
   Failure answer(const redisReply& reply, std::string* detail);
 

@@ -28,7 +28,7 @@ Outcome made(Make make) noexcept {
   }
 }
 
-// An error reply of its own for each who gets the same.
+// A separate copy for each command that gets the same error reply.
 Outcome copy_of(const Outcome& outcome) {
   if (outcome.fate != Outcome::Fate::kAnswered) {
     return Outcome::lost(outcome.fate, outcome.failure, outcome.detail);
@@ -275,8 +275,8 @@ void Pipeline::answer(Reply reply) {
     if (reply->type == REDIS_REPLY_ERROR) no_asking_ = std::move(reply);
     return;
   }
-  // The command was sent on again, to where it came from: that would go round
-  // and round, and nobody would learn that a right is missing.
+  // The command was redirected again, to where it came from: that would go
+  // round and round, and no caller would learn that a permission is missing.
   if (no_asking_ != nullptr) reply = std::move(no_asking_);
   Outcome outcome = Outcome::answered(std::move(reply));
   if (outcome.failure == Failure::kNoScript && send_text(&expected.joint)) {
@@ -291,8 +291,8 @@ void Pipeline::answer(Reply reply) {
   }
 }
 
-// Sends a joint call again that the server does not know: nobody else would
-// ever tell it the script.
+// Sends a joint call again, with its text, if the server does not know its
+// script: no other command would load that script.
 bool Pipeline::send_text(std::unique_ptr<Joint>* joint) {
   if (*joint == nullptr) return false;
   const std::size_t before = (*joint)->size();
@@ -304,8 +304,8 @@ bool Pipeline::send_text(std::unique_ptr<Joint>* joint) {
   return true;
 }
 
-// A cluster that was not said to be one, or a proxy that hides one: it has not
-// carried out anything, and takes the commands one by one.
+// The server is a cluster that was not configured as one, or a proxy that hides
+// one: it has not carried out anything, and takes the commands one by one.
 void Pipeline::take_apart(const Joint& joint) {
   joins_ = false;
   for (Command* const command : joint.commands()) {

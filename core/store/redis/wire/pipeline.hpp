@@ -23,14 +23,14 @@ namespace limitree::redis {
 
 // Fewer of them are as fast by themselves.
 inline constexpr std::size_t kFewestJoined = 4;
-// With more a server would be busy for too long without looking up.
+// With more, a server would be busy for too long without serving others.
 inline constexpr std::size_t kMostJoined = 16;
 
 // Several calls of one script as one command: what a server does for each call,
 // to find the script and to ask for the time, it then does once for all.
 class Joint final : public Command {
  public:
-  // REQUIRES: all have the same script, and are not forgotten but by abandon().
+  // REQUIRES: all have the same script, and are forgotten only by abandon().
   explicit Joint(std::span<Command* const> commands)
       : commands_(commands.begin(), commands.end()) {
     write(false);
@@ -91,7 +91,7 @@ class ExpectedQueue {
   void pop() {
     ++first_;
     // What is left moves up when it is less than what has gone, so that each
-    // takes one step in the mean; and seldom, for the sake of a short queue.
+    // moves once on average; and seldom, even in a short queue.
     const bool many_left = 2 * first_ < all_.size();
     if (!empty() && (first_ < 64 || many_left)) return;
     all_.erase(all_.begin(), all_.begin() + offset(begin()));
@@ -167,7 +167,8 @@ class Pipeline {
   bool has_sent();
   void answer(Reply reply);  // REQUIRES: expects_reply()
 
-  // Completes everything; what was sent in part has perhaps been carried out.
+  // Completes everything; commands that were sent in part may have been carried
+  // out.
   void fail(Failure failure, const std::string& detail);
 
   std::size_t in_flight() const { return in_flight_; }  // not completed

@@ -18,7 +18,7 @@ constexpr Duration kSlack = std::chrono::milliseconds(2);
 bool let_block(int fd, Duration timeout) {
   const auto us =
       std::chrono::duration_cast<std::chrono::microseconds>(timeout).count();
-  if (us <= 0) return false;  // would be for ever
+  if (us <= 0) return false;  // would wait forever
   timeval time{};
   time.tv_sec = static_cast<time_t>(us / 1'000'000);
   time.tv_usec = static_cast<suseconds_t>(us % 1'000'000);

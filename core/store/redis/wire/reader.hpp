@@ -1,7 +1,7 @@
 // Bytes from a server, made into replies: the parser of hiredis, within bounds.
 //
-// A server that has gone mad, or something else that listens on its port, must
-// not make us allocate what it says: "*1000000000" is 13 bytes.
+// A faulty server, or something else that listens on its port, must not make us
+// allocate whatever it announces: "*1000000000" is 13 bytes.
 //
 // RESP2 only, which is what is spoken unless HELLO asks for more.
 
@@ -23,13 +23,13 @@ class Reader {
  public:
   // Of one array; CLUSTER SLOTS may tell one range for each slot.
   static constexpr std::size_t kMaxElements = 16384;
-  // Arrays within arrays; hiredis 1.0 and later would nest them as deep as is
-  // said, and frees them by recursion.
+  // Arrays within arrays; hiredis 1.0 and later would nest them as deep as the
+  // reply says, and frees them by recursion.
   static constexpr std::size_t kMaxDepth = 7;
   // Of one reply, in bytes.
   static constexpr std::size_t kMaxReply = std::size_t{1} << 20U;
-  // Of a status or an error, in bytes, about: what comes of a longer line after
-  // that is passed over, each byte of it once.
+  // Of a status or an error, in bytes, roughly.  The rest of a longer line is
+  // passed over, each byte of it once.
   static constexpr std::size_t kMaxLine = std::size_t{4} << 10U;
 
   Reader();
@@ -38,8 +38,8 @@ class Reader {
 
   void feed(std::string_view bytes);
 
-  // The next reply that is complete; null if there is none, or if the bytes
-  // make none: then failed() for good.
+  // The next reply that is complete; null if there is none, or if the bytes are
+  // not a reply: then failed() stays true.
   Reply next();
 
   bool failed() const { return !detail_.empty(); }

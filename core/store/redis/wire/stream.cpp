@@ -57,7 +57,7 @@ std::size_t Stream::receive(char* bytes, std::size_t size) {
   if (received == 0) return 0;
   tls_->feed(std::string_view(bytes, received));
   tls_->handshake();
-  // They have been fed: their place is free for what they say.
+  // They have been fed to TLS, so their place is free for the plain text.
   const std::size_t read = established() ? tls_->read(bytes, size) : 0;
   check_tls();
   return read;

@@ -18,8 +18,8 @@ namespace limitree::redis {
 // fork(), too.
 class Stream {
  public:
-  // Takes `socket`.  `tls` is null for a stream in the clear; `host` is whom
-  // its certificate has to name.
+  // Takes `socket`.  `tls` is null for a stream in the clear; the server's
+  // certificate has to name `host`.
   Stream(Fd socket, const TlsClientContext* tls, const std::string& host);
 
   int fd() const { return socket_.get(); }
@@ -31,7 +31,7 @@ class Stream {
   std::size_t pending() const { return wire_.size(); }
 
   // Sends these first, and then what is in *box; whether all of it has gone.
-  // What has been encrypted counts as sent, for it cannot be taken back.
+  // What has been encrypted counts as sent, because it cannot be taken back.
   // REQUIRES: established(), or *box is empty.
   bool send(Outbox* box);
 
@@ -39,7 +39,7 @@ class Stream {
   // May be called after send() failed: what the server said is still there.
   std::size_t receive(char* bytes, std::size_t size);
 
-  // Whether the stream has ended, be it in good order.
+  // Whether the stream has ended, properly or not.
   bool failed() const { return failure_ != Failure::kNone; }
   Failure failure() const { return failure_; }
   const std::string& detail() const { return detail_; }
