@@ -62,7 +62,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     const std::unique_ptr<Request> self(this);
     Decision decision;
     if (kind() == Kind::kReset) {
-      // There is nothing to tell but the status.
+      // Only the status is reported.
     } else if (status.ok()) {
       aggregate(plan(), &decision);
       report(*snapshot_, plan(), &reports_);

@@ -38,7 +38,7 @@ class Limiter::EnvoyRequest {
   void finish(const Plan& hits, const Plan& refunds, EnvoyAnswer* answer);
   void failed(const Plan& refunds);
 
-  // Both at once, asking the store.
+  // prepare() and finish(), and asks the store in between.
   Status run(const DescriptorRequest& request, EnvoyAnswer* answer,
              Reader* reader);
 
@@ -109,12 +109,12 @@ void Limiter::EnvoyRequest::finish(const Plan& hits, const Plan& refunds,
   try {
     answer->metadata = dynamic_metadata(*request_, hits_, *answer);
   } catch (const std::bad_alloc&) {
-    // The answer is worth more.
+    // The answer matters more than its metadata.
     answer->metadata.clear();
   }
 }
 
-// What was to be given back may have been.
+// The refund may have happened.
 void Limiter::EnvoyRequest::failed(const Plan& refunds) {
   if (limiter_.over_cache_ != nullptr && !refunds.levels.empty()) {
     limiter_.over_cache_->forget(refunds);
@@ -276,7 +276,7 @@ class Limiter::PendingEnvoyRequest final
     if (limiter_.store_->decide_async(part, &part->status)) close();
   }
 
-  // Returns whether nothing is open any more.
+  // Returns whether all plans are answered.
   bool close() { return open_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
 
   void deliver() {
@@ -296,7 +296,7 @@ class Limiter::PendingEnvoyRequest final
   EnvoyRequest one_;
   Part hits_;
   Part refunds_;
-  // Plans without an answer, and whoever asks about them.
+  // Plans without an answer, and one while the store is being asked.
   std::atomic<int> open_{1};
 };
 

@@ -20,7 +20,7 @@ HitMetric* HitMetrics::make(const Name& name, Shard* shard) {
   return metric;
 }
 
-// Whether requests may bring one more name.
+// Whether requests may add one more name.
 bool HitMetrics::take_room() {
   if (brought_.load(kRelaxed) >= most_) return false;
   if (brought_.fetch_add(1, kRelaxed) < most_) return true;

@@ -6,7 +6,7 @@
 // its stripe, and reading adds the stripes up.
 //
 // Clients choose names, so that these are found by a keyed hash, and in shards:
-// no lock is that of all requests.
+// no single lock serves all requests.
 
 #ifndef LIMITREE_LIMITER_HIT_METRICS_HPP
 #define LIMITREE_LIMITER_HIT_METRICS_HPP
@@ -108,7 +108,8 @@ class HitMetric {
 // once, each of them while it holds a stripe, or the lock of reloads.
 class HitMetrics {
  public:
-  // What is counted together.  No name of a rule: these have a dot.
+  // The name for all that is counted together.  Rules do not have it: their
+  // names have a dot.
   static constexpr std::string_view kOther = "other";
   // Longer names of requests are counted together, too.
   static constexpr std::size_t kMaxName = 1024;
@@ -155,7 +156,7 @@ class HitMetrics {
   std::atomic<std::size_t> brought_{0};
   std::atomic<std::uint64_t> made_{0};
   std::array<Shard, kShards> shards_;
-  // Counts what there is no memory for, too; listed once it is used.
+  // Also counts names for which there is no memory; listed once it is used.
   HitMetric other_{kOther, 0};
   std::atomic<bool> uses_other_{false};
 };

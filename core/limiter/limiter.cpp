@@ -21,7 +21,7 @@ bool acceptable(const PathCost& path_cost) {
   return path_cost.cost >= 0 && longest <= kMaxPathBytes;
 }
 
-// Returns why `ask` is not valid.
+// Returns why `path_cost` is not valid.
 Status refuse(const PathCost& path_cost) {
   if (path_cost.cost < 0) {
     return Status(Code::kInvalidArgument, "cost must not be negative, is " +

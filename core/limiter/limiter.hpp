@@ -54,7 +54,7 @@ struct LevelReport {
   Duration window;  // see window_of()
   Mode mode;        // in this request; kShadow for kIdle
   std::int64_t cost;
-  std::uint32_t path;  // which of the asks met it first; from 0
+  std::uint32_t path;  // which of the paths met it first; from 0
   Verdict verdict;
   Duration grows_after;
 };
@@ -100,7 +100,7 @@ enum class Replace : std::uint8_t {
 // Gets the outcome of a pending request.
 class Listener {
  public:
-  // The loop that tells the outcome, of Limiter::new_loop().
+  // The loop that reports the outcome, from Limiter::new_loop().
   StoreLoop* loop() const { return loop_; }
 
   // Called exactly once, from run() or the destructor of loop().  Unless
@@ -128,22 +128,22 @@ class Limiter final : private ForkGuard {
           std::shared_ptr<const Descriptors> descriptors = nullptr);
   ~Limiter() { unwatch_forks(); }
 
-  // Carries out `operation` on the union of the levels of all asks, as one
+  // Carries out `operation` on the union of the levels of all paths, as one
   // indivisible step.  A bucket that is reached twice is one level, with the
   // larger cost and both parts.  `reports`, which may be null, gets a report of
   // each level.  Fails as Tree::match() and Store::decide() do, and with
-  // kInvalidArgument for more than kMaxPaths asks or kMaxLevels levels.
+  // kInvalidArgument for more than kMaxPaths paths or kMaxLevels levels.
   Status decide(Operation operation, std::span<const PathCost> path_costs,
                 LevelReports* reports, Decision* decision);
 
-  // A loop for pending requests, which must go before the limiter; null if
-  // nothing is ever pending.
+  // A loop for pending requests, which must be destroyed before the limiter;
+  // null if nothing is ever pending.
   std::unique_ptr<StoreLoop> new_loop() { return store_->new_loop(); }
 
   // decide() without waiting.  Returns true if it is done, with the outcome in
-  // *status.  Returns false if it is pending: `asks` has been copied, `answer`
-  // is not needed any more, and `listener`, which must live until then, gets
-  // the outcome.
+  // *status.  Returns false if it is pending: `path_costs` has been copied,
+  // `answer` is not needed any more, and `listener`, which must live until
+  // then, gets the outcome.
   bool decide_async(Operation operation, std::span<const PathCost> path_costs,
                     Answer* answer, Listener* listener, Status* status);
 
@@ -177,19 +177,19 @@ class Limiter final : private ForkGuard {
 
   // Replaces the tree, except for names that put() has added: they stay.
   // Replaces the descriptors in the same step, unless `descriptors` is null.
-  // Running requests finish on what they have begun with.  kInvalidConfig, with
-  // nothing changed, if `tree` has one of these names.
+  // Running requests finish with the tree and descriptors that they began with.
+  // kInvalidConfig, with nothing changed, if `tree` has one of these names.
   Status reload(const Tree& tree,
                 std::shared_ptr<const Descriptors> descriptors = nullptr);
 
   // The same for the descriptors alone.
   void reload(std::shared_ptr<const Descriptors> descriptors);
 
-  // The descriptors of now, which a later reload leaves as they are.
+  // The current descriptors; a later reload does not change them.
   std::shared_ptr<const Descriptors> descriptors();
 
   // Adds a top-level name from load_root(), or replaces the one of that name;
-  // kInvalidConfig if that may not be.  The other names are not read again.
+  // kInvalidConfig if that is not allowed.  The other names are not read again.
   Status put(std::shared_ptr<Nodes> root, Replace may_replace);
 
   // How busy this process is, from 0 to kFullPressure, its initial value: an
@@ -245,7 +245,8 @@ class Limiter final : private ForkGuard {
                Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                      Plan* plan) const;
-  // Asks the store, if it has to wait without a stripe.
+  // Asks the store.  If the store may wait, the reader holds no stripe
+  // meanwhile.
   Status decide(Plan* plan, Reader* reader);
   std::shared_ptr<const Snapshot> current();
   void record(const Snapshot& snapshot, const Plan& plan,
@@ -300,7 +301,7 @@ class Limiter::Reader {
 
   const Snapshot& snapshot() const { return snapshot_; }
 
-  // Gives the stripe back before something that may take long, and keeps the
+  // Gives the stripe back before work that may take long, and keeps the
   // snapshot.
   void release() {
     if (stripe_ == nullptr) return;

@@ -19,7 +19,7 @@ Result<std::unique_ptr<Store>> open_shared_store(const Options& options) {
                             options.clock});
 }
 
-// Puts on_store_error before a store.
+// Puts on_store_error in front of a store.
 std::unique_ptr<Store> behind_guard(std::unique_ptr<Store> store,
                                     const Options& options) {
   std::unique_ptr<Store> local;

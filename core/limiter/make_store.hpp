@@ -16,8 +16,8 @@ namespace limitree {
 //
 //   limiter -> deny cache -> on_store_error -> store
 //
-// The store of shm:// is wrapped in a GuardedStore only: to ask it costs no
-// more than to ask a cache.
+// The store of shm:// is wrapped in a GuardedStore only: asking it costs no
+// more than asking a cache.
 //
 // kInvalidConfig if the options contradict each other.  Does not connect, but
 // opens the file of shm://: kStoreUnavailable if that fails.
@@ -27,11 +27,11 @@ Result<std::unique_ptr<Store>> make_store(const Options& options);
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options);
 
-// The store in Redis, with nothing before it.  kInvalidConfig in a build
+// The store in Redis, with nothing in front of it.  kInvalidConfig in a build
 // without Redis: with_redis.cpp or without_redis.cpp is what is compiled.
 Result<std::unique_ptr<Store>> make_redis_store(const Options& options);
 
-// The OpenSSL that TLS goes through; empty in a build without Redis.  As in
+// The OpenSSL that TLS uses; empty in a build without Redis.  As in
 // io/tls_policy.hpp, which such a build does not have.
 const char* openssl_version();  // NOLINT
 

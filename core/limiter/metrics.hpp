@@ -75,7 +75,7 @@ struct Totals {
   // By Source, and by whether the request was limited.
   std::array<std::array<std::int64_t, 2>, kSourceCount> decided{};
   std::int64_t shadow_limited = 0;
-  std::int64_t soft = 0;  // allowed by what an overrun adds
+  std::int64_t soft = 0;  // allowed only thanks to an overrun
   std::int64_t errors = 0;
 
   std::int64_t allowed() const { return sum(0); }

@@ -1,4 +1,4 @@
-// Other limits for a limiter that is at work.
+// Replaces the limits of a running limiter.
 
 #include <memory>
 #include <mutex>
@@ -101,8 +101,8 @@ void Limiter::replace(std::shared_ptr<const Snapshot> snapshot) {
   snapshot_.store(owner_.get(), std::memory_order_release);
   ++reloads_;
   // A thread that takes a stripe from now on sees the new snapshot.  Waits for
-  // threads that took one before.  Afterwards only owners of a share of the old
-  // snapshot still have it.
+  // threads that took one before.  Afterwards only those with a share in the
+  // old snapshot still use it.
   for (Stripe& stripe : stripes_) const std::lock_guard wait(stripe);
   store_->limits_changed();
 }

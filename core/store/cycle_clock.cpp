@@ -75,7 +75,7 @@ CycleClock& CycleClock::of_process() {
 }
 
 // A thread that finds the anchor too old sets a new one; no thread waits for
-// that.  A child forked in the middle of it finds number_ odd for ever, and
+// that.  A child forked in the middle of it finds number_ odd forever, and
 // keeps asking the system.
 Duration CycleClock::ask_system() {
   if (!usable_) return Duration(system_time());

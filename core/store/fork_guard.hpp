@@ -1,7 +1,7 @@
 // Locks that survive fork(): their owners are called before and after it.
 //
 // A child of fork() has only one thread.  A lock that another thread held at
-// that moment would stay locked in the child for ever, and the data it guards
+// that moment would stay locked in the child forever, and the data it guards
 // might be half written.  So every lock is taken before fork(), and released
 // after it, in parent and child.
 

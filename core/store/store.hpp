@@ -46,7 +46,7 @@ struct StoreStats {
   std::int64_t round_trip_ns = 0;     // their sum
   std::int64_t connects = 0;          // connections made, including the first
   std::vector<ReasonCount> troubles;  // with servers, also those retried
-  std::vector<ReasonCount> errors;    // calls that failed for them
+  std::vector<ReasonCount> errors;    // calls that failed because of them
 };
 
 // The file of a store that several processes share.
@@ -62,7 +62,7 @@ class Store;
 // The requests of one event loop that a store has not answered yet.
 //
 // A store has any number of loops.  Different threads run different loops at
-// the same time.  A loop must go before its store.
+// the same time.  A loop must be destroyed before its store.
 class StoreLoop {
  public:
   // Completes what is pending with kCancelled.
@@ -108,7 +108,7 @@ class Pending {
   Kind kind() const { return kind_; }
   Plan& plan() { return plan_; }
 
-  // From where the answer comes; null if the request never waits.
+  // The loop that delivers the answer; null if the request never waits.
   StoreLoop* loop() const { return loop_; }
 
   // A store that wraps another sees the answer before it goes out, in
@@ -160,7 +160,7 @@ class Store {
   // and verdicts, and writes the buckets of those that judge() charges.
   //
   // On failure no verdict is set.
-  // REQUIRES: plan->levels is not empty, and no bucket is in it twice, but for
+  // REQUIRES: plan->levels is not empty, and no bucket is in it twice, except
   // counters whose later levels are marked: see Level::again.
   virtual Status decide(Plan* plan) = 0;
 

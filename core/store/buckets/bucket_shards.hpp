@@ -12,7 +12,8 @@
 //   Waiter{at_once, since}           what one request knows of its waits: see
 //                                    Plan::at_once and waits_since
 //   bool lock(shard, has_others, Waiter*)   false: the deadline has passed, or
-//                                    who waits and has others should give back
+//                                    a request with other locks should release
+//                                    them first
 //   void unlock(shard)
 //   Time                             has `at`, an Instant
 //   Time time_of(now)                that of a request which reads the clock

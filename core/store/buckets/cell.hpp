@@ -86,7 +86,7 @@ struct Cell {
     return static_cast<std::size_t>(126 * share(now));
   }
 
-  // Is as good as absent from now on.  Owns no log any more.
+  // Makes the cell as good as absent.  It owns no log any more.
   void forget() {
     over_at = 0;
     has_log = 0;
@@ -95,7 +95,8 @@ struct Cell {
   static constexpr bool kOwns = true;  // its log
 
  private:
-  // Wraps around for what no clock shows, but a damaged file may hold.
+  // Wraps around for times that no clock shows, but that a damaged file may
+  // hold.
   static Instant at_micros(std::int64_t micros) {
     const auto ns = static_cast<std::uint64_t>(micros) * 1000;
     return Instant(Duration(static_cast<std::int64_t>(ns)));

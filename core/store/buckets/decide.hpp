@@ -177,8 +177,8 @@ Status BucketShards<Memory>::decide_locked(const MixedRequest& ask,
   return {};
 }
 
-// As store().  A level whose bucket an earlier one has written finds what that
-// has left.
+// As store().  If an earlier level has written the bucket of a level, the level
+// finds what that has left.
 template <typename Memory>
 template <std::size_t kLevels>
 void BucketShards<Memory>::store_mixed(const MixedRequest& ask,

@@ -1,8 +1,8 @@
-// Which logs are evicted when they use too much memory: the least limited, of
-// whatever shard.
+// Which logs are evicted when they use too much memory: the least limited,
+// whatever their shard.
 //
-// The first pass over all tables counts the bytes by rank, the second takes
-// them.
+// The first pass over all tables counts the bytes by rank, the second evicts
+// logs.
 
 #ifndef LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP
 #define LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP

@@ -31,7 +31,7 @@ struct ShardWork {
   std::uint64_t tags[kLevels];
   Bucket* buckets[kLevels];       // null: there is none
   std::uint32_t shards[kLevels];  // shards to lock: ascending, each once
-  bool misses = false;            // one of the buckets
+  bool misses = false;            // one of the buckets does not exist
 };
 
 template <>
@@ -133,8 +133,8 @@ class ShardLocks {
     for (; held_ > 0; --held_) memory_.unlock(work_->shards[held_ - 1]);
   }
 
-  // Waits for a lock that is long in coming without those that it has: others
-  // need them.  Returns false if the deadline has passed.
+  // Waits for a lock that takes long to get, without the locks that it holds:
+  // others need them.  Returns false if the deadline has passed.
   [[gnu::noinline]] bool waits_alone(std::uint32_t shard) {
     if (held_ == 0) return false;
     release();

@@ -26,7 +26,7 @@
 
 namespace limitree {
 
-// A view: whose memory it is, slot_table.hpp says.
+// A view; slot_table.hpp tells who owns the memory.
 template <typename Slot>
 struct SlotLines {
   static constexpr std::int64_t kBytes = 64;  // of a line

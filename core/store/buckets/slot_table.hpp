@@ -5,7 +5,7 @@
 // is evicted: the one that has used the smallest share of what it holds.  So a
 // flood of callers does not evict a caller at a limit.
 //
-// Its lines and counts have a Memory, in this process's memory or in a file
+// A Memory holds its lines and counts, in this process's memory or in a file
 // that several processes share:
 //
 //   SlotLines<Slot> lines()              the lines in use
@@ -13,11 +13,11 @@
 //   TableCounts& counts()
 //   Successor successor(line_count)      empty lines that may take their place,
 //                                        with lines(); null if no memory
-//   void replace(Successor)              they do
+//   void replace(Successor)              makes them do so
 //   void grow_after(evictions)           there was no memory: may_grow() is
 //   bool may_grow()                      false until so many evictions later
-//   void clear()                         no lines are left, nor counts but of
-//                                        evictions
+//   void clear()                         removes all lines, and all counts but
+//                                        those of evictions
 //   void write(Slot*, const Slot&)       sets a slot
 //   void discard(Slot*)                  frees what the slot owns
 //

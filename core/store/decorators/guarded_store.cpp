@@ -35,7 +35,7 @@ void deny(Duration wait, Plan* plan) {
   }
 }
 
-// Replaces the limits of all levels by this process's share of them.
+// Replaces the limits of all levels with this process's share of them.
 void take_local_limits(Plan* plan) {
   if (plan->local_limits == nullptr) return;
   for (Level& level : plan->levels) {
@@ -74,7 +74,7 @@ Status GuardedStore::failed(Plan* plan, Status status) {
   return status;
 }
 
-// Decides in the place of the store.
+// Decides in place of the store.
 Status GuardedStore::replaced(Plan* plan, Status status) {
   switch (on_error_) {
     case OnStoreError::kRaise:

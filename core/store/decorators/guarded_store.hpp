@@ -27,7 +27,7 @@ class GuardedStore final : public Store {
   // The wait that OnStoreError::kDeny reports.
   static constexpr Duration kDenyWait = std::chrono::seconds(1);
 
-  // How the log tells of the store.
+  // How the log reports the store.
   struct Logging {
     std::string name;
     LogFunction log;  // may be empty

@@ -9,7 +9,7 @@ namespace limitree {
 
 namespace {
 
-// What users see while the store fails, and looking back.
+// What users see while the store fails, now and in the past tense.
 struct Words {
   const char* name;
   const char* until_then;

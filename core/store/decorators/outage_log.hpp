@@ -1,4 +1,4 @@
-// Counts the failures of a store, and has two messages for the log of a
+// Counts the failures of a store, and sends two messages to the log of a
 // program: one when the store begins to fail, and one when it is back.
 //
 // Takes no lock: any number of threads may decide during a fork().
@@ -26,7 +26,7 @@ enum class OnStoreError : std::uint8_t { kRaise, kAllow, kDeny, kLocal };
 // Values as in limitree.h.
 enum class LogEvent : std::uint8_t { kStoreAway = 1, kStoreBack = 2 };
 
-// Gets the messages, on any thread.  Must not call the limiter.
+// Receives the messages, on any thread.  Must not call the limiter.
 using LogFunction = std::function<void(LogEvent event, std::string_view text)>;
 
 // Counts errors by reason.  There are few reasons.
@@ -53,8 +53,8 @@ class ErrorCounts {
 
 class OutageLog {
  public:
-  // The store is back when it has answered, without failures, for so long: one
-  // that fails now and then does not fill the log.
+  // The store is back when it has answered, without failures, for this long: a
+  // store that fails now and then does not fill the log.
   static constexpr Duration kQuiet = std::chrono::seconds(5);
 
   // `store` is its name in messages.  Without `log` there are no messages.

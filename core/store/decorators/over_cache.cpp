@@ -46,8 +46,8 @@ void OverCache::after_fork() {
   for (Shard& shard : shards_) shard.lock.unlock();
 }
 
-// What is over one limit may be well below another one: a tag names both, the
-// bucket and its limit.
+// A bucket that is over one limit may be well below another: a tag covers both
+// the bucket and its limit.
 std::uint64_t OverCache::tag(const Plan& plan, const Level& level) const {
   SipHash state = seed_;
   for (std::uint32_t i = 0; i < level.depth; ++i) {
@@ -123,7 +123,7 @@ void OverCache::learn(const Plan& plan, const Checkpoint& checkpoint) {
   if (plan.source != Source::kStore) return;
   for (const Level& level : plan.levels) {
     if (!is_counter(level) || !is_over(plan, level)) continue;
-    // From an instant before the store was asked on, so never too late.
+    // Counted from an instant before the store was asked, so never too late.
     const Instant end =
         saturating_add(checkpoint.at, level.verdict.reset_after);
     if (end <= checkpoint.at) continue;

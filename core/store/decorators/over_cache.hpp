@@ -53,11 +53,11 @@ class OverCache final : private ForkGuard {
   // request is denied.  Returns what learn() has to know.
   Checkpoint take_cached(Plan* plan, CachedLevels* known);
 
-  // Sees `plan` as a store has decided it since take_cached().  A refund makes
-  // it forget.
+  // Learns from `plan`, which a store has decided since take_cached().  A
+  // refund makes it forget.
   void learn(const Plan& plan, const Checkpoint& checkpoint);
 
-  // To be called also if a refund has failed: it may have happened.
+  // Must also be called if a refund has failed: it may have happened.
   void forget(const Plan& plan);
 
   Stats stats();

@@ -47,7 +47,8 @@ PrivateMemory::PrivateMemory(std::uint32_t shard_count,
 
 Instant PrivateMemory::time_after(Instant latest, Instant read,
                                   const Clock& clock) {
-  // By less, two threads may differ that read the clock at the same time.
+  // Two threads that read the clock at the same time may differ by less than
+  // this.
   constexpr Duration kNoise = std::chrono::seconds(1);
   if (clock.is_callers()) return clock.now();
   if (saturating_sub(latest, read) < kNoise) return latest;

@@ -29,7 +29,7 @@ class PrivateMemory {
   PrivateMemory& operator=(const PrivateMemory&) = delete;
 
   std::uint32_t shard_count() const { return shard_count_; }
-  struct Waiter {  // never sleeps, and waits for ever
+  struct Waiter {  // never sleeps, and waits forever
     Waiter(bool /*at_once*/ = false, Duration /*since*/ = {}) {}  // NOLINT
   };
   bool lock(std::uint32_t shard, bool /*has_others*/, Waiter* /*waiter*/) {
@@ -52,7 +52,7 @@ class PrivateMemory {
     return true;
   }
   static Status failure(const Waiter& /*waiter*/) { return {}; }  // never fails
-  static Status full() { return {}; }  // goes on, as far as it goes
+  static Status full() { return {}; }  // goes on without the bucket
 
   BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
   Place place(std::uint32_t shard) {

@@ -78,7 +78,7 @@ void on_bus_error(int signal, siginfo_t* info, void* context) {
     g_before.sa_sigaction(signal, info, context);
   } else if (g_before.sa_handler == SIG_DFL ||
              (g_before.sa_handler == SIG_IGN && info->si_code > 0)) {
-    // The instruction is repeated, and the process ends as if without us.
+    // The instruction is repeated, and the process ends as it would without us.
     ::signal(signal, SIG_DFL);
     if (info->si_code <= 0) raise(signal);
   } else if (g_before.sa_handler != SIG_IGN) {

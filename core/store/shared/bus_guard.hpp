@@ -1,6 +1,6 @@
-// What happens if memory of a mapped file is gone: somebody has cut the file
-// off, or its disk has failed.  Then the kernel sends SIGBUS to whoever touches
-// it, which would end the host process.
+// What happens if memory of a mapped file is gone, because the file was
+// truncated or its disk failed.  Then the kernel sends SIGBUS to a thread that
+// touches it, which would end the host process.
 
 #ifndef LIMITREE_STORE_SHARED_BUS_GUARD_HPP
 #define LIMITREE_STORE_SHARED_BUS_GUARD_HPP

@@ -55,8 +55,8 @@ std::uint64_t this_boot();
 // system that cannot promise memory, such as NFS.
 int allocate(int file, std::uint64_t offset, std::uint64_t size);
 
-// Opens what is open as `file` once more, with record locks of its own; -1 and
-// errno if that fails.  `path` is where it was.
+// Opens the file that is open as `file` once more, with record locks of its
+// own; -1 and errno if that fails.  `path` is where it was.
 int open_again(int file, const std::string& path);
 
 // Record locks of an open file, F_OFD_SETLK.  Linux has them since 3.15.
@@ -70,8 +70,8 @@ bool is_of_another(int failed);
 bool is_locked(int file, std::uint64_t begin, std::uint64_t size);
 
 // Takes the lock of those who open or replace a file, on `file`, and waits for
-// it for at most so long.  To close `file` would not release it, if a child of
-// a fork() has it open too.
+// it for at most kOpeningWait.  Closing `file` would not release it if a child
+// of a fork() has it open too.
 inline constexpr std::chrono::seconds kOpeningWait{5};
 Status lock_opening(int file, const std::string& path);
 void unlock_opening(int file);

@@ -31,7 +31,7 @@ Sizes sizes_for(std::int64_t max_buckets, std::int64_t max_bytes) {
   return sizes;
 }
 
-// FNV-1a: it finds what an accident changes, which is all that is asked.
+// FNV-1a: it detects accidental changes, which is enough.
 std::uint64_t check_sum_of(const Header& header) {
   const auto* at = reinterpret_cast<const unsigned char*>(&header);
   std::uint64_t sum = 0xcbf29ce484222325;

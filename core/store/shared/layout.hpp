@@ -74,8 +74,8 @@ static_assert(sizeof(Header) <= kPage);
 // The sum that `header` must have.
 std::uint64_t check_sum_of(const Header& header);
 
-// Who sits there: what tells it from those before, and the number of its
-// process, which is only shown.  Whether it lives the kernel knows:
+// The process in the slot: what distinguishes it from earlier ones, and its
+// process number, which is only shown.  The kernel knows whether it lives:
 // process_slots.hpp.
 struct ProcessSlot {
   std::atomic<std::uint32_t> generation;
@@ -102,7 +102,8 @@ struct Journal {
   LogEntry entry;
 };
 
-// The time of a request, and the word of the process slot whose clock said so.
+// The time of a request, and the word of the process slot whose clock it is
+// from.
 struct Time {
   Instant at;
   std::uint64_t by;

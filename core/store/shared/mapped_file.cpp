@@ -54,8 +54,8 @@ bool is_member_of(gid_t group) {
   return std::ranges::find(groups, group) != groups.end();
 }
 
-// A file of another user may be made to admit anything.  Whoever shares with a
-// group says so by the mode.
+// Another user can make a file of theirs admit anything.  Owners who share a
+// file with a group set its mode accordingly.
 Wrong wrong_with_owner(const struct stat& facts, const SharedUrl& url) {
   if (!S_ISREG(facts.st_mode)) return {"is not a regular file"};
   if (facts.st_uid == geteuid()) return {};
@@ -150,7 +150,7 @@ void fill(const Sizes& sizes, Header* header) {
   header->boot = this_boot();
 }
 
-// Whether this process may make so large a file.  To try would end it: SIGXFSZ.
+// Whether this process may make so large a file.  Trying would end it: SIGXFSZ.
 bool may_make(std::uint64_t bytes) {
   struct rlimit most {};
   return getrlimit(RLIMIT_FSIZE, &most) != 0 || bytes <= most.rlim_cur;
@@ -160,7 +160,7 @@ bool may_make(std::uint64_t bytes) {
 int write_empty(int file, const Header& header) {
   if (!may_make(header.file_bytes)) return EFBIG;
   if (ftruncate(file, static_cast<off_t>(header.file_bytes)) != 0) return errno;
-  // All before the tables has its memory from here on, the rest when it is
+  // Everything before the tables gets its memory here, the rest when it is
   // needed.
   const int failed = allocate(file, 0, Layout(header.sizes).tables);
   if (failed != 0) return failed;
@@ -227,7 +227,7 @@ struct OpenFile {
 };
 
 Result<OpenFile> open_file(const SharedUrl& url, const Sizes& sizes) {
-  // Others may make, replace or remove the file meanwhile, but not for ever.
+  // Others may make, replace or remove the file meanwhile, but not forever.
   for (int round = 0; round < 100; ++round) {
     Descriptor file(
         open(url.path.c_str(), O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
@@ -304,8 +304,8 @@ bool MappedFile::take(std::uint64_t offset, std::uint64_t size) {
 
 void MappedFile::give_back(std::uint64_t offset, std::uint64_t size) {
 #ifdef MADV_REMOVE
-  // Not by the descriptor, and it fails if the mapping is lost: then other
-  // processes may still use the file.
+  // This does not use the descriptor, and it fails if the mapping is lost: then
+  // other processes may still use the file.
   if (madvise(at(offset), size, MADV_REMOVE) == 0) return;
 #endif
   std::memset(at(offset), 0, size);

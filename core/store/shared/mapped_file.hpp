@@ -36,7 +36,7 @@ class MappedFile {
   const Sizes& sizes() const { return sizes_; }
   const Layout& layout() const { return layout_; }
 
-  // Whether it was cut off, or its disk failed: what it said is gone.
+  // Whether it was truncated, or its disk failed: its content is lost.
   bool is_lost() const { return guard_->lost(); }
 
   // Gives this part of the file memory, so that a full disk is noticed here and

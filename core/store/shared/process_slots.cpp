@@ -24,8 +24,8 @@ std::uint32_t slot_of(std::uint64_t word) {
   return static_cast<std::uint32_t>(word) - 1;
 }
 
-// Not one more: after a crash of the machine, a file on a disk may have older
-// process slots than locks.
+// Not just one more: after a crash of the machine, a file on a disk may have
+// process slots that are older than its locks.
 std::uint32_t next(std::uint32_t generation) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   return generation + 1 + (static_cast<std::uint32_t>(now) >> 1);
@@ -64,9 +64,9 @@ bool OwnProcessSlot::take() {
   return take_any();
 }
 
-// The kernel looks through all locks of the file for each that it is asked for.
-// So the process slots of nobody come first, and then the others from anywhere:
-// those of processes that were killed are among them.
+// The kernel looks through all locks of the file for each lock that it is asked
+// for.  So slots without a process come first, and then the others, from any
+// place: slots of processes that were killed are among them.
 bool OwnProcessSlot::take_any() {
   const int file = open_again(file_, path_);
   failed_ = file < 0 ? errno : take_one(file, true);

@@ -25,7 +25,7 @@ namespace limitree::shared {
 
 class OwnProcessSlot final : private ForkGuard {
  public:
-  // `process slots` is the first of all process slots, mapped from `file`.
+  // `slots` is the first of all process slots, mapped from `file`.
   OwnProcessSlot(ProcessSlot* slots, std::uint64_t offset, int file,
                  std::string path);
   ~OwnProcessSlot() override;
@@ -53,8 +53,8 @@ class OwnProcessSlot final : private ForkGuard {
   int count() const;
 
  private:
-  // No fork() comes while a process slot is taken: the child would have its
-  // lock.  A child takes a process slot of its own, and leaves that of the
+  // No fork() happens while a process slot is being taken: the child would have
+  // its lock.  A child takes a process slot of its own, and leaves that of the
   // parent to the parent.
   void before_fork() override;
   void after_fork() override;

@@ -16,7 +16,7 @@ namespace limitree {
 
 namespace {
 
-// A run may fail so often, each of which takes a microsecond or two.
+// How many attempts of one run may fail; each takes a microsecond or two.
 constexpr int kMostFailures = 64;
 
 #ifdef __linux__
@@ -25,7 +25,7 @@ int new_timer() {
   return timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 }
 
-// An owner that runs keeps a lock for less.
+// A running owner holds a lock for less than this.
 void start(int timer) {
   const itimerspec once = {{0, 0}, {0, 500'000}};
   timerfd_settime(timer, 0, &once, nullptr);
@@ -96,7 +96,7 @@ void SharedLoop::put_back() {
   waiting_.splice(waiting_.end(), tried_);
 }
 
-// Whoever has to wait longer goes to the end, so that each has its turn.
+// A request that has to wait longer goes to the end, so that each has its turn.
 void SharedLoop::run() {
   std::size_t count = 0;
   {

@@ -16,9 +16,9 @@ namespace limitree::shared {
 
 namespace {
 
-// A round of waiting is kSpins looks at the lock, and a rest.  Only after the
-// first few a request may give up, because its own process may be the one that
-// did not run.
+// A round of waiting is kSpins looks at the lock, and a rest.  A request may
+// give up only after the first few rounds, because its own process may be the
+// one that did not run.
 constexpr int kSpins = 200;
 constexpr int kLeastRounds = 4;
 constexpr int kYieldingRounds = 64;  // later ones sleep
@@ -30,7 +30,7 @@ constexpr Duration kStalledWait = std::chrono::microseconds(100);
 constexpr Duration kStalledFor = std::chrono::seconds(1);
 
 // How long a request waits for a lock before it gives back those that it has.
-// Nobody who runs keeps a lock for as long.
+// A running owner never holds a lock for that long.
 constexpr Duration kPatience = std::chrono::milliseconds(1);
 
 // A process whose clock is behind by less decides at the time of the others.
@@ -145,7 +145,7 @@ SharedMemory::Place SharedMemory::place(std::uint32_t shard) {
       if (gives_up(shard, *waiter, known, now)) return false;
       if (has_others && now - begin >= kPatience) return false;
     }
-    // To leave the processor to others would not help one who does not run.
+    // Yielding the processor would not help an owner that does not run.
     if (!known) rest(round);
   }
 }

@@ -28,7 +28,8 @@ struct MappedPlace;  // mapped_cells.hpp
 // A lock is a word of the file: 0, or the word of its owner's process slot.  A
 // process that waits for it asks now and then whether the owner lives.  If the
 // owner was killed, the waiting process takes the lock over, and repairs the
-// shard. If the owner lives but does not run, it gives up after its timeout.
+// shard. If the owner lives but does not run, the waiting process gives up
+// after its timeout.
 //
 // Processes may have clocks of their own.  No request is decided before the
 // last one of its shards, whose time counts for a process that is behind.
@@ -47,7 +48,7 @@ class SharedMemory {
     bool at_once = false;     // it does not sleep
     Duration since{};         // all its locks have one deadline; 0: no wait
     bool put_off = false;     // it would have to sleep
-    std::uint64_t owner = 0;  // who does not run
+    std::uint64_t owner = 0;  // that does not run
     Instant now{};            // the clock of this process is behind ...
     Instant latest{};         // ... that of others; 0: it is not
   };

@@ -24,8 +24,8 @@ SipKey key_of(MappedFile* file) {
   return {file->header().key[0], file->header().key[1]};
 }
 
-// Sets the clock of a file that nobody uses by the wall clock, unless it is
-// right: it does not go back by what two readings differ.
+// Sets the clock of a file that no process uses to the wall clock, unless it is
+// right: it must not go back just because two readings differ.
 void set_clock(shared::Header* header) {
   constexpr Duration kTolerance = std::chrono::seconds(1);
   const Duration right = Clock().offset();
@@ -36,15 +36,15 @@ void set_clock(shared::Header* header) {
   }
 }
 
-// A damaged file may say anything.
+// A damaged file may contain anything.
 Clock clock_of(const shared::Header& header) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62;
   return Clock(Duration(std::clamp(header.clock_offset, -kMost, kMost)));
 }
 
-// After a restart of the machine, or on another one, a file on a disk may have
-// newer cells than tables of what is in use: the disk got each page at a time
-// of its own.
+// After a restart of the machine, or on another machine, a file on a disk may
+// have cells that are newer than its tables of what is in use: each page
+// reached the disk at a different time.
 void mend(MappedFile* file) {
   const std::uint64_t boot = shared::this_boot();
   std::uint64_t& written = file->header().boot;
@@ -55,8 +55,8 @@ void mend(MappedFile* file) {
   written = boot;
 }
 
-// Nobody else has the file open, so it is at no time: the clock of those who
-// have used it may have been ahead.
+// No other process has the file open, so its time is reset: the clocks of
+// earlier processes may have been ahead.
 void set_time(MappedFile* file) {
   set_clock(&file->header());
   auto* const shards =
@@ -72,9 +72,9 @@ Status no_slot(const std::string& path, int failed) {
              : shared::file_error(path, "cannot be opened again", failed);
 }
 
-// Takes a process slot.  Who has no company sets the clock of the file: so the
-// clocks of all processes that use it at a time agree, and run on although
-// somebody sets the clock of the machine.
+// Takes a process slot.  A process that is alone sets the clock of the file: so
+// the clocks of all processes that use it at the same time agree, and run on
+// even if the clock of the machine is set.
 Status enter(MappedFile* file, OwnProcessSlot* slot) {
   const int opening = shared::open_again(file->file(), file->path());
   if (opening < 0) return no_slot(file->path(), errno);
