@@ -665,8 +665,9 @@ enum {
 };
 
 /*
- * One descriptor of a request.  Filled by the caller, best from zero, because
- * new fields are taken from `reserved`.  Always 64 bytes if pointers take 8.
+ * One descriptor of a request.  Filled by the caller, who should set all of it
+ * to zero first, because new fields are taken from `reserved`.  Always 64 bytes
+ * if pointers take 8.
  */
 typedef struct limitree_descriptor {
   const limitree_entry *entries;
@@ -963,7 +964,7 @@ LIMITREE_API int32_t limitree_http_style_needs_levels(size_t index);
  * `levels` are those that limitree_decide wrote with this decision, or NULL if
  * the caller has none; LIMITREE_INVALID_ARGUMENT if the style needs them.  The
  * resets of the style "legacy" are seconds from now if `now_ns` is 0, else
- * seconds since 1970; `now_ns` is then the time.
+ * seconds since 1970; `now_ns` is then the current time.
  *
  * *size is set to the size of the text.  If it is larger than `capacity`, the
  * text is cut off there: call again with a buffer of that size.  `text` may be

@@ -207,11 +207,11 @@ constexpr bool stay_apart(const Plan& plan, Charge charge) {
 }
 
 // Joins the levels of *plan that share a bucket into the first of them, with
-// the largest cost and the union of their modes; where what does not fit counts
+// the largest cost and the union of their modes; if costs that do not fit count
 // too, with the sum of their costs.  Those that stay_apart() are only marked.
 // *into, unless null, is set to where they are.  kInvalidArgument if they
-// belong to different limits, unless what does not fit counts: then the largest
-// limit stands for all.
+// belong to different limits, unless costs that do not fit count: then the
+// largest limit stands for all.
 Status join_same_buckets(Plan* plan, JoinedInto* into = nullptr);
 
 // The units in use after a hit of `cost` under Charge::kEveryHit, even above

@@ -20,7 +20,7 @@
 
 namespace limitree {
 
-// A limit that the request itself states, in the place of all rules.
+// A limit that the request itself states, in place of all rules.
 struct RequestLimit {
   std::uint32_t requests_per_unit = 0;
   std::int32_t unit = 0;  // the number of a LimitUnit

@@ -20,7 +20,7 @@ namespace limitree {
 
 // What counters are about.  A set of scopes has the bits of all of them.
 enum class CounterScope : std::uint32_t {
-  kSources = 1u << 0,     // requests, by who decided
+  kSources = 1u << 0,     // requests, by Source
   kRequests = 1u << 1,    // requests and the tree
   kLimits = 1u << 2,      // each limit
   kReasons = 1u << 3,     // failures of the store, by reason

@@ -31,8 +31,8 @@ Result<Duration> parse_duration(std::string_view text);
 Result<Duration> parse_period(std::string_view text);
 
 // Reads a duration in the format of Go: "180m", "1h30m0s", "1.5h", "0". Returns
-// nothing if `text` is none, is negative, or is longer than 292 years.  Drops
-// fractions of a nanosecond.
+// nothing if `text` is not one, is negative, or is longer than 292 years.
+// Drops fractions of a nanosecond.
 std::optional<Duration> parse_go_duration(std::string_view text);
 
 // Whether a duration is written as one month: "month", "1 month".

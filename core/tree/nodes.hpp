@@ -210,7 +210,7 @@ struct Nodes {
 struct Roots {
   struct Root {
     std::shared_ptr<const Nodes> nodes;
-    bool added = false;  // beside what was loaded: see Tree::with()
+    bool added = false;  // after the tree was loaded: see Tree::with()
   };
 
   std::vector<Root> all;

@@ -54,9 +54,9 @@ class MixedLevel {
   MixedLevel() = default;
 
   // Finds the bucket of *level, and sets the level's debt or usage.  An error
-  // if a log cannot grow; nothing is to be released then.  The result is valid
-  // until the next insert into either table.  The usage lives as long as this
-  // object.
+  // if a log cannot grow; then there is nothing to release.  The result is
+  // valid until the next insert into either table.  The usage lives as long as
+  // this object.
   Status evaluate(const MixedRequest& ask, Level* level, std::uint64_t tag,
                   Place place);
 

@@ -99,7 +99,7 @@ class SlotTable {
     return static_cast<std::int64_t>(memory_.counts().forgotten);
   }
 
-  // The memory of so many lines.
+  // The memory of `count` lines.
   static std::int64_t bytes_of(std::uint32_t count) {
     const std::int64_t pages =
         (std::int64_t{count} + kPageLines - 1) / kPageLines;

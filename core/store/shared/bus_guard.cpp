@@ -53,7 +53,7 @@ bool has_address(const siginfo_t& info) {
 
 // Returns whether the signal was about one of our mappings.  A handler of the
 // host that was asked first may raise the signal again, without its address:
-// then the sizes of the files tell.
+// then the sizes of the files show it.
 bool survive(const siginfo_t& info) {
   const auto* const at = static_cast<const std::byte*>(info.si_addr);
   bool found = false;

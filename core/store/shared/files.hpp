@@ -1,5 +1,5 @@
 // Files of shm:// and the kernel: which file a descriptor leads to, the locks
-// of those who open one, and what else is asked of the system.
+// of processes that open one, and other calls to the system.
 
 #ifndef LIMITREE_STORE_SHARED_FILES_HPP
 #define LIMITREE_STORE_SHARED_FILES_HPP
@@ -69,16 +69,16 @@ bool is_of_another(int failed);
 // Whether another open file has a lock there; true if that cannot be known.
 bool is_locked(int file, std::uint64_t begin, std::uint64_t size);
 
-// Takes the lock of those who open or replace a file, on `file`, and waits for
-// it for at most kOpeningWait.  Closing `file` would not release it if a child
-// of a fork() has it open too.
+// Takes the lock of processes that open or replace a file, on `file`, and waits
+// for it for at most kOpeningWait.  Closing `file` would not release it if a
+// child of a fork() has it open too.
 inline constexpr std::chrono::seconds kOpeningWait{5};
 Status lock_opening(int file, const std::string& path);
 void unlock_opening(int file);
 
 // The same for a process that wants a process slot.  Sets *alone to whether
-// nobody else has one.  Otherwise it shares the lock, so that many can come at
-// once.  `slots` is where process slots are in the file.
+// nobody else has one.  Otherwise it shares the lock, so that many processes
+// can enter at once.  `slots` is where process slots are in the file.
 Status lock_to_enter(int file, std::uint64_t slots, const std::string& path,
                      bool* alone);
 

@@ -62,7 +62,7 @@ struct Header {
 
   // Nanoseconds from the time since the machine was started to the wall clock,
   // set by a process that opens the file while no other has it open, under the
-  // lock of those who open it: see files.hpp.
+  // lock of processes that open it: see files.hpp.
   std::int64_t clock_offset;
 
   // The start of the machine after which it was used last: this_boot(), set

@@ -1,10 +1,10 @@
-// The connections to one server that callers who block share.
+// The connections to one server, shared by callers that block.
 //
 // No thread belongs to it.  A caller that has sent a command and finds no
-// reader on that connection becomes the reader, for all who wait there, until
-// its own answer has come; then the next caller that waits takes over.  While
-// few commands are in flight a caller writes at once; otherwise it leaves its
-// bytes to the reader, who writes for all with the next round ("flat
+// reader on that connection becomes the reader, for all callers that wait
+// there, until its own answer has come; then the next caller that waits takes
+// over.  While few commands are in flight a caller writes at once; otherwise it
+// leaves its bytes to the reader, who writes for all with the next round ("flat
 // combining": Hendler, Incze, Shavit, Tzafrir, SPAA 2010).  A thread of our own
 // would cost two wake-ups for each command, more than the round trip.
 

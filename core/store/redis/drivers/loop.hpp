@@ -1,6 +1,6 @@
 // Drives tasks for callers that do not block: inside the host's event loop, by
 // way of one descriptor to watch.  Several loops may share a router: what one
-// of them learns of the servers, all know.
+// of them learns about the servers, all know.
 //
 // It has one connection for each node.  What is started during one turn of the
 // host's loop goes out in one write, with the next run(); a host that calls it

@@ -30,9 +30,9 @@ class Router {
   virtual Node* route(const Target& target) = 0;
 
   // A task that finds out where the servers are and tells the router; null if
-  // there is nothing to find out (a single server), or if nobody could tell a
-  // moment ago.  Several may be under way.  It ends when it has learnt enough
-  // or when nobody could tell: then discovery_failure() says why.
+  // there is nothing to find out (a single server), or if no server could tell
+  // a moment ago.  Several may be under way.  It ends when it has learnt enough
+  // or when no server could tell: then discovery_failure() says why.
   //
   // Its targets name endpoints: route() has a node for each.  The router must
   // outlive it.
@@ -72,8 +72,8 @@ class Router {
   virtual std::int32_t slot_of(std::string_view key) const = 0;
 };
 
-// Why nobody could tell where the servers are.  Several are asked, and each may
-// fail in its own way: the one that says most is kept.
+// Why no server could tell where the servers are.  Several are asked, and each
+// may fail in its own way: the failure that says most is kept.
 struct DiscoveryFailure {
   enum class Weight : std::uint8_t {
     kNone,

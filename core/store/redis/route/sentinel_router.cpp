@@ -13,7 +13,7 @@ namespace {
 
 using Weight = DiscoveryFailure::Weight;
 
-// Every so many checks of sentinels, one asks for the other sentinels.
+// One in this many checks of sentinels asks for the other sentinels.
 constexpr std::uint32_t kTurnsBetweenSentinels = 64;
 
 std::string command_of(std::initializer_list<std::string_view> words) {

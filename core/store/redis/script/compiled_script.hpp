@@ -5,7 +5,7 @@
 // none; core/base/judge.hpp draws the same conclusions from its reply.
 //
 // KEYS   families: hashes with a field for each bucket (call.hpp), and the
-//        field ":", a second that the key lives to see at least
+//        field ":", a second until which the key lives at least
 // ARGV   with a caller's clock now, as seconds, microseconds and three digits
 //        of nanoseconds; then what the layout asks for
 // Returns, separated by blanks: "+" if anything was charged, else "-"; now, as

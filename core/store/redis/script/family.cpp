@@ -8,7 +8,7 @@ namespace limitree::redis {
 
 namespace {
 
-// Up to so many levels are compared with each other, more are sorted.
+// Up to this many levels are compared with each other; more are sorted.
 constexpr std::size_t kFew = 24;
 
 // 0: they are the same.

@@ -19,7 +19,7 @@ using LevelSet = std::span<const std::uint32_t>;
 struct Family {
   std::uint32_t first;  // its key is made of segments[first] ...
   std::uint32_t depth;  // ... and this many in all,
-  std::uint32_t tag;    // of which so many stand in the braces
+  std::uint32_t tag;    // of which this many stand in the braces
 };
 
 Family family_of(const Plan& plan, const Level& level);
@@ -35,7 +35,7 @@ class Families {
  public:
   struct Member {
     Family family;
-    std::uint32_t levels;  // so many of them, one after the other
+    std::uint32_t levels;  // how many of them, one after the other
   };
 
   // REQUIRES: `levels` is not empty.

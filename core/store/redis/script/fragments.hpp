@@ -33,7 +33,7 @@ struct Fragments {
   std::string_view spend;
   std::string_view refund;
 
-  // The units to add where what does not fit counts, too; empty: no limit of
+  // The units to add if hits that do not fit count, too; empty: no limit of
   // that kind is charged like this.
   std::string_view hits;
 

@@ -106,7 +106,8 @@ constexpr std::string_view charged_if(char when) {
          : when == '2' ? "not (<denies>)"
                        : "allowed and not (<denies>)";
 }
-// The same in Layout::kLoop; where what does not fit may count, and elsewhere.
+// The same in Layout::kLoop, without and with hits that count if they do not
+// fit.
 inline constexpr std::string_view kChargedIf =
     "(when == '2' or when == '1' and allowed) and not (<denies>)";
 inline constexpr std::string_view kHitChargedIf =

@@ -17,8 +17,8 @@ namespace {
 // Read by one call of recv().
 constexpr std::size_t kReceiveSize = std::size_t{16} << 10U;
 
-// After so long without traffic a connection may have been closed by the
-// server, or by something in between.
+// After this time without traffic, the server, or something in between, may
+// have closed a connection.
 constexpr std::int64_t kIdleNs = 10'000'000;
 
 // Exact to a few milliseconds, and several times as fast as the exact time.
@@ -209,7 +209,7 @@ void Connection::look_before_sending() {
   if (coarse_ns() - last_traffic_ns_ > kIdleNs) receive();
 }
 
-// Whether all of it has gone.
+// Returns whether all of it has been sent.
 bool Connection::send(Outbox* box) {
   if (stream_->send(box)) return true;
   if (!stream_->failed()) return false;

@@ -38,7 +38,7 @@ ReadEnd::ReadEnd(int socket) : fd_(fcntl(socket, F_DUPFD_CLOEXEC, 0)) {
 }
 
 // A look at the first byte that waits for it costs a third of what poll()
-// costs.  To take the bytes at once would save one more call, but then nobody
+// costs.  Taking the bytes at once would save one more call, but then nobody
 // else could read on while this thread gets no processor.  The wait of recv()
 // always takes about kBeat, so it is for callers that have that much time.
 bool ReadEnd::wait(Monotonic until) const {

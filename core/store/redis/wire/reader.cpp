@@ -92,7 +92,8 @@ std::string describe(const redisReader& reader) {
 // Room for the replies of many commands is kept between them.
 constexpr std::size_t kIdleBuffer = std::size_t{64} << 10U;
 
-// What a server answers in TLS to those who do not speak it: an alert record.
+// What a server answers in TLS to clients that do not speak it: an alert
+// record.
 constexpr std::string_view kTlsAlert = "\x15\x03";
 
 }  // namespace

@@ -30,8 +30,9 @@ class Stream {
   // Bytes of the handshake, or encrypted, that the socket did not take yet.
   std::size_t pending() const { return wire_.size(); }
 
-  // Sends these first, and then what is in *box; whether all of it has gone.
-  // What has been encrypted counts as sent, because it cannot be taken back.
+  // Sends these first, and then what is in *box; returns whether all of it has
+  // been sent.  What has been encrypted counts as sent, because it cannot be
+  // taken back.
   // REQUIRES: established(), or *box is empty.
   bool send(Outbox* box);
 
