@@ -1,7 +1,7 @@
 // What a Loop has under way: the tasks, the connections, the timers.
 //
-// Its time is that in which it waits: see RunningTime.  While anything is under
-// way it wants to run every few milliseconds.
+// Its clock counts only the time in which it waits: see RunningTime.  While
+// anything is under way it wants to run every few milliseconds.
 //
 // Not for several threads at once; the Loop sees to that.
 

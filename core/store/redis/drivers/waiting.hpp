@@ -125,10 +125,10 @@ class RunningTime {
 
 // Whether, and for how long, a caller looks for its answer before it sleeps.
 //
-// To sleep and to be woken takes a processor that idles longer than a server
-// nearby takes to answer, so looking costs no more and finds the answer sooner.
-// Where other threads want the processor, a caller that looks uses up its share
-// of it and is put off for milliseconds.  That shows as a gap between two
+// On an idle processor, sleeping and waking up takes longer than a nearby
+// server takes to answer, so looking costs no more and finds the answer sooner.
+// If other threads want the processor, a caller that looks uses up its share of
+// it, and then has to wait for milliseconds.  That shows as a gap between two
 // looks; after a gap, as after answers that took too long, nobody looks for a
 // while.
 //

@@ -7,8 +7,8 @@ namespace limitree::redis {
 
 namespace {
 
-// GCRA: $x and $y are the debt in whole microseconds and the nanoseconds beyond
-// them, which mostly stay a text; $p and $q are the same when it is charged.
+// GCRA: $x is the debt in whole microseconds, and $y the nanoseconds beyond
+// them, mostly as text; $p and $q are the same after a charge.
 constexpr std::string_view kReadGcra = R"(
 <local>$v, $x, $y = <found>, 0, '000'
 if $v then
@@ -141,7 +141,7 @@ $y, $z = max(0, $y - <cost>), max(0, $z - max(0, <cost> - $y))
 local left = $y + $z > 0
 )";
 
-// leaky_bucket with steps: it is empty $used ticks after the last one, $x.
+// leaky_bucket with steps: it is empty $used ticks after the last tick, $x.
 constexpr std::string_view kReadStep = R"(
 <local>$v, $x = <found>, now - now % <period>
 <local>$used, $ahead = 0, false
@@ -160,9 +160,9 @@ end
 )";
 
 // A log: the sum of its units in 4 bytes, then 7 bytes of an instant and 4 of
-// its units for each entry.  Of these the ones from $first on count; up to
-// $kept they stay entries of their own when units of now are added, and the
-// $units behind that are joined.  What is made of it only now is a $word.
+// its units for each entry.  The entries from $first on count.  When units of
+// now are added, the entries up to $kept stay as they are, and the $units after
+// them join the new ones.  $word is what is replied about the log.
 constexpr std::string_view kReadLog = R"(
 <local>$v, $used, $first, $kept = <found>, 0, 5, 4
 <local>$ahead, $newest, $units, $word = false, 0, 0, ''
@@ -202,7 +202,7 @@ end
 constexpr std::string_view kLogText =
     "pack('>I4c0I7I4', $used + <more>, sub($v, $first, $kept), <up>,\n"
     "  $units + <more>)";
-// The newest go first, and nothing has been joined.
+// The newest units go first, and nothing has been joined.
 constexpr std::string_view kRefundLog = R"(
 local more, left = min(<cost>, $used), $used > <cost>
 local at, last, units = <up>, $kept, $units - more
@@ -215,15 +215,15 @@ end
 constexpr std::string_view kRefundedLog =
     "pack('>I4', $used - more) .. sub($v, $first, last) ..\n"
     "  (units > 0 and pack('>I7I4', at, units) or '')";
-// When a log of `sum` units, of which the entries end at `last`, has room for
-// the request, and has one unit more left of the capacity.  If the cost exceeds
-// the ceiling, the first of these is not used.
+// When a log of `sum` units, whose entries end at `last`, has room for the
+// request, and when it has one more unit left of its capacity.  If the cost
+// exceeds the ceiling, the first of these is not used.
 constexpr std::string_view kWaits = R"(
 sum > <ceiling> - <cost> and
     left_at($v, $first, last, sum - <ceiling> + <cost>, <period>) or 0,
   left_at($v, $first, last, sum > <capacity> and sum - <capacity> + 1 or 1,
     <period>))";
-// Before them, when it is empty.
+// The same, after the time at which the log is empty.
 constexpr std::string_view kSideLeft = R"(
 sum, last, side = $used, #$v, ':0:0:0'
 if sum > 0 then

@@ -25,10 +25,10 @@ struct Fragments {
   std::string_view denies;
   std::string_view ahead;
 
-  // Before <text> is that of a bucket which is held, or of one that a spent
-  // cost is charged to or a refund gives back to.  The latter two set `more`,
-  // which is not 0 if that changes the bucket; a refund sets `left`, whether
-  // it is not empty then.
+  // What comes before <text> for a bucket that is held, that a spent cost is
+  // charged to, or that a refund gives back to.  The latter two set `more`,
+  // which is not 0 if that changes the bucket; a refund sets `left` to whether
+  // the bucket is not empty afterwards.
   std::string_view hold;
   std::string_view spend;
   std::string_view refund;
@@ -42,8 +42,8 @@ struct Fragments {
   std::string_view life;
   std::string_view refunded;  // the text after a refund
 
-  // Makes what is replied, if that is not what was found: of a bucket that is
-  // left as it is, of one that is charged, and of one that may be either.
+  // Makes what is replied, if that is not what was found: for a bucket that is
+  // left as it is, for one that is charged, and for one that may be either.
   std::string_view word_left;
   std::string_view word_charged;
   std::string_view word_either;

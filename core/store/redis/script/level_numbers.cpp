@@ -20,8 +20,8 @@ std::int64_t micros_of(Duration time) { return time / kMicrosecond; }
 LevelNumbers gcra_numbers(const Demand& demand, const Limit& limit) {
   const Duration interval = limit.rate.emission_interval;
   const std::int64_t highest = highest_ceiling_of(limit);
-  // What is owed beyond the ceiling, under another pressure, is given back
-  // from where it is.
+  // A refund starts from the whole debt, which may exceed the ceiling if it was
+  // made under another pressure.
   const std::int64_t most =
       demand.operation == Operation::kRefund ? highest : demand.ceiling;
   const bool never = charges(demand.operation) && demand.cost > demand.ceiling;

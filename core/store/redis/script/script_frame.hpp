@@ -68,8 +68,8 @@ local c_d, c_e, c_f = ARGV[at + 6] + 0, ARGV[at + 7] + 0, ARGV[at + 8] + 0
 )";
 inline constexpr std::string_view kEndOfLevel = "end\nat = at + 9\nend\n";
 
-// GCRA: what a caller's clock has below a microsecond; the debt after a charge,
-// of whole microseconds and of any.
+// GCRA: subtracts what a caller's clock has below a microsecond; the debt after
+// a charge, of whole microseconds and of any.
 inline constexpr std::string_view kBorrow = R"(
   ns = ns - nano
   if ns < 0 then us, ns = us - 1, ns + 1000 end
@@ -92,7 +92,7 @@ inline void name_clock(bool callers, LuaNames* names) {
                               : "t[1] .. ' ' .. t[2] .. '000 '");
 }
 
-// What a request writes of a level that stays as it is.
+// What a request writes for a level that is not charged.
 inline constexpr std::string_view kHold = R"(
   if <ahead> then
 <hold>    call('HSET', <key>, <field>, <text>)
@@ -129,7 +129,7 @@ inline void name_again(bool again, bool refunds, LuaNames* names) {
   names->set("note", !again ? "" : refunds ? kNoteRefund : kNoteCharge);
 }
 
-// What becomes of levels if that is not known of all of them at once.
+// What happens to levels if that is not known for all of them at once.
 inline constexpr std::string_view kBeginChanges = R"(
 do
 local set, gone, also, latest, horizon = {}, {}, {}, 0, <horizon>
@@ -164,11 +164,11 @@ end
 <note>end
 )";
 
-// Twice the debt is the life of a key, so that it is not set again with the
-// next request.  Buckets that are full again would stay as long as any other of
+// A key lives for twice the debt, so that the next request does not have to set
+// that again.  Buckets that are full again would stay as long as any other of
 // the key is in use: they are forgotten then.  With a caller's clock, nothing
 // tells when a key may expire, only that a test does not take an hour:
-// <linger>.  Names with "!" hold something else than TATs.
+// <linger>.  Fields with "!" hold something other than TATs.
 inline constexpr std::string_view kWrite = R"(
 if horizon and now + latest + 2e6 <= horizon * 1e6 then
   call('HSET', <key><set>)

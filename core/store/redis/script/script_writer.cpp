@@ -79,7 +79,7 @@ class ScriptWriter {
 
   void name_script() {
     frame::name_clock(callers_clock_, &names_);
-    // What is given back was not joined.
+    // Units that are given back join no others.
     set("joins", refunds()
                      ? "false"
                      : "$newest - $newest % <join> == <up> - <up> % <join>");
