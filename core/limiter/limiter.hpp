@@ -157,7 +157,7 @@ class Limiter final : private ForkGuard {
                                EnvoyAnswer* answer, Listener* listener,
                                Status* status);
 
-  // Whether a decision may need more than memory.
+  // Whether a decision may wait for another machine.
   bool is_remote() const { return remote_; }
 
   // Whether a decision may wait: see Store::may_wait().
