@@ -113,8 +113,9 @@ limitree_status give_out_of_memory(limitree_error** error) noexcept;
 
 // Thrown for an argument that a C caller must not leave out.
 struct NullArgument {
-  const char* name;
+  Status status;
 };
+[[noreturn]] void refuse_null(const char* name);
 
 // Whether a number of limitree.h equals that of the core.
 template <typename T>
@@ -136,7 +137,7 @@ inline bool is_given(bool given) { return given; }
 inline void require() {}
 template <typename T, typename... More>
 void require(T argument, const char* name, More... more) {
-  if (!is_given(argument)) throw NullArgument{name};
+  if (!is_given(argument)) refuse_null(name);
   require(more...);
 }
 
@@ -152,10 +153,8 @@ limitree_status guarded(limitree_error** error, Body&& body) noexcept {
   try {
     Status status = std::forward<Body>(body)();
     return status.ok() ? LIMITREE_OK : give(std::move(status), error);
-  } catch (const NullArgument& argument) {
-    return give(Status(Code::kInvalidArgument,
-                       std::string(argument.name) + " must not be null"),
-                error);
+  } catch (NullArgument& argument) {
+    return give(std::move(argument.status), error);
   } catch (const std::bad_alloc&) {
     return give_out_of_memory(error);
   } catch (const std::exception& exception) {

@@ -81,6 +81,11 @@ static_assert(same(LIMITREE_UNKNOWN_ROOT, Code::kUnknownRoot));
 static_assert(same(LIMITREE_INTERNAL, Code::kInternal));
 static_assert(same(LIMITREE_CHECK, Mode::kCheck));
 
+void refuse_null(const char* name) {
+  throw NullArgument{
+      Status(Code::kInvalidArgument, std::string(name) + " must not be null")};
+}
+
 limitree_status give(Status status, limitree_error** error) noexcept {
   const auto code = static_cast<limitree_status>(status.code());
   if (error == nullptr) return code;

@@ -4,8 +4,10 @@
 #define LIMITREE_CLI_OPTIONS_HPP
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstdint>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "command.hpp"
@@ -16,9 +18,19 @@ namespace limitree::cli {
 template <typename Count>
 void add_count(CLI::App* app, const std::string& name, std::int64_t least,
                std::int64_t most, Count* count, const std::string& help) {
-  app->add_option(name, *count, help)
-      ->check(CLI::Range(least, most).description(""))
-      ->type_name("N");
+  const auto set = [=](const std::string& text) {
+    std::int64_t parsed = 0;  // CLI11 would take 010 for 8
+    const char* const end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, parsed);
+    if (error != std::errc() || rest != end || parsed < least ||
+        parsed > most) {
+      throw CLI::ValidationError(name, "'" + text + "' is not a number from " +
+                                           std::to_string(least) + " to " +
+                                           std::to_string(most));
+    }
+    *count = static_cast<Count>(parsed);
+  };
+  app->add_option_function<std::string>(name, set, help)->type_name("N");
 }
 
 // Adds the option `name`, which sets *duration_ns.  It takes what

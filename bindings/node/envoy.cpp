@@ -82,6 +82,11 @@ void EnvoyCall::add(const Napi::Array& descriptor) {
 
 limitree_status EnvoyCall::ask(limitree_limiter* limiter, void* request,
                                limitree_error** error) {
+  // Without a server nothing watches a loop: a lock of shm:// is waited for.
+  if (limitree_limiter_is_remote(limiter) == 0) {
+    return limitree_should_rate_limit(limiter, &request_, statuses_.data(),
+                                      statuses_.size(), &response_, error);
+  }
   return limitree_should_rate_limit_async(limiter, &request_, request,
                                           statuses_.data(), statuses_.size(),
                                           &response_, error);

@@ -86,8 +86,12 @@ def _files_in(source: object) -> list[object]:
     if (not isinstance(source, (str, os.PathLike)) or _is_text(source)
             or not os.path.isdir(source)):
         return [source]
-    files = [os.path.join(source, name) for name in sorted(os.listdir(source))]
-    return [file for file in files if os.path.isfile(file)]
+    # Entries, not names: a name with a colon would be taken for YAML text.
+    folder: str = os.fspath(source)
+    with os.scandir(folder) as entries:
+        files = [entry for entry in entries if entry.is_file()]
+    files.sort(key=lambda entry: entry.name)
+    return list(files)
 
 
 def read_node(node: str | Mapping[str, object]) -> bytes:

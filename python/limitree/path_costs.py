@@ -82,8 +82,31 @@ class PathCosts:
         if len(self.paths) == 1 and not self.whens:
             return limiter.authorize(*self.paths[0], cost=self.costs[0],
                                      levels=levels)
-        return limiter.authorize_all(self.paths, self.costs, levels=levels,
-                                     part=self._parts())
+        parts = self._parts()
+        if parts is None or not self._defers_more():
+            return limiter.authorize_all(self.paths, self.costs,
+                                         levels=levels, part=parts)
+        # A bucket that two paths reach is charged the larger of their costs,
+        # so one that is only looked at would be charged, too.
+        now = [cost if when is None else 0
+               for cost, when in zip(self.costs, self.whens)]
+
+        def charge(seen: Decision) -> Any:
+            if seen.limited:
+                return seen
+            return limiter.authorize_all(self.paths, now, levels=levels,
+                                         part=parts)
+
+        seen = limiter.peek_all(self.paths, self.costs, levels=levels)
+        return _after(seen, charge) if inspect.isawaitable(seen) else (
+            charge(seen))
+
+    def _defers_more(self) -> bool:
+        """Whether some path that is charged later costs more than another."""
+        costs = list(zip(self.costs, self.whens))
+        later = [cost for cost, when in costs if when is not None]
+        return any(when is None and cost < max(later, default=0)
+                   for cost, when in costs)
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
@@ -126,6 +149,11 @@ class PathCosts:
                 if inspect.iscoroutine(part):  # otherwise Python warns of it
                     part.close()
         del self.paths[count:], self.costs[count:], self.whens[count:]
+
+
+async def _after(seen: Any, charge: Callable[[Decision], Any]) -> Any:
+    decision = charge(await seen)
+    return await decision if inspect.isawaitable(decision) else decision
 
 
 async def _settle(path: list[Any], known: dict[int, Any]) -> None:

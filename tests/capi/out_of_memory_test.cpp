@@ -134,6 +134,14 @@ int main() {
   starve("add_descriptors", [&](limitree_error** error) {
     return limitree_config_add_descriptors(config, &file, 1, 0, error);
   });
+  starve("a missing argument", [&](limitree_error** error) {
+    const limitree_status status =
+        limitree_config_set_limits(nullptr, str(yaml), str(origin), error);
+    if (status != LIMITREE_INVALID_ARGUMENT) return status;
+    limitree_error_free(*error);
+    *error = nullptr;
+    return limitree_status{LIMITREE_OK};
+  });
   limitree_limiter* limiter = nullptr;
   starve("limiter_new", [&](limitree_error** error) {
     return limitree_limiter_new(config, &limiter, error);

@@ -49,7 +49,7 @@ def test_the_picture_of_the_docs_is_up_to_date():
 @pytest.mark.parametrize("words, message", [
     (["--algorithms", "sliding"], "no algorithm is called 'sliding'"),
     (["--period", "1us"], "--period must not be shorter than 1ms"),
-    (["--count", "0"], "not in range"),
+    (["--count", "0"], "not a number from 1 to"),
 ])
 def test_usage(words, message):
     assert message in bad(2, "simulate", *words)

@@ -66,7 +66,7 @@ def test_usage_errors_say_what_is_wrong():
         "limitree: no command is called 'chekc'; see --help\n")
     assert bad(2, "check") == "limitree: limits is required; see --help\n"
     assert bad(2, "try", EXAMPLE, "user", "--times", "0") == (
-        "limitree: --times: Value 0 not in range 1 to 100000; see --help\n")
+        "limitree: --times: '0' is not a number from 1 to 100000; see --help\n")
     assert bad(2, "try", EXAMPLE, "user", "--every", "soon") == (
         "limitree: --every: must be a duration such as 500ms, 15s, 3m, 2h, 1d, "
         'is "soon"; see --help\n')

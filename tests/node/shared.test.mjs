@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, statSync, symlinkSync, truncateSync,
-         writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync, symlinkSync,
+         truncateSync, writeFileSync, writeSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { Worker } from 'node:worker_threads';
 
@@ -27,6 +27,26 @@ schema:
         children: {trade: {limits: [19999, 1, 3600]}}
   few: {limits: [2, 1, 3600]}
 `;
+
+/** Holds the lock of the only shard, as a thread of this process would that
+ * does not run; see core/store/shared/layout.hpp.  Returns what ends this. */
+function holdLock(path) {
+  const [slots, shards] = [4096, 12288];
+  const file = openSync(path, 'r+');
+  const slot = Buffer.alloc(8);
+  let index = -1;
+  do {
+    readSync(file, slot, 0, 8, slots + 8 * ++index);
+  } while (slot.readUInt32LE(4) !== process.pid);
+  const owner = Buffer.alloc(8);
+  owner.writeUInt32LE(index + 1, 0);
+  slot.copy(owner, 4, 0, 4);  // the generation
+  writeSync(file, owner, 0, 8, shards);
+  return () => {
+    writeSync(file, Buffer.alloc(8), 0, 8, shards);
+    closeSync(file);
+  };
+}
 
 describe('limiters of a file', () => {
   it('share it, and answer at once', async () => {
@@ -101,6 +121,24 @@ describe('trouble', () => {
     symlinkSync(pathOf(store), pathOf(link));
     assert.throws(() => new Limiter({ limits: LIMITS, store: link }), {
       code: 'LIMITREE_STORE_UNAVAILABLE', message: /symbolic link/ });
+  });
+
+  it('with a lock that is held', async () => {
+    const store = newFile();
+    const limiter = new Limiter({
+      limits: LIMITS, store,
+      descriptors: 'domain: d\ndescriptors: [{key: k, rate_limit: '
+                   + '{unit: day, requests_per_unit: 5}}]' });
+    const ask = () => limiter.shouldRateLimit('d', [{ k: 'v' }]);
+    await ask();
+    const release = holdLock(pathOf(store));
+    const busy = { code: 'LIMITREE_STORE_UNAVAILABLE', reason: 'shm_busy' };
+    await assert.rejects(ask(), busy);
+    await assert.rejects(limiter.authorize(['few']), busy);
+    release();
+    await ask();
+    assert.equal((await ask()).statuses[0].limitRemaining, 2);
+    await limiter.close();
   });
 
   it('with a file that is cut off', async () => {

@@ -224,7 +224,9 @@ def test_files(tmp_path, clock):
     (tmp_path / "e.yaml").write_text("domain: d\ndescriptors: [{key: z}]")
     with pytest.raises(limitree.ConfigError, match="duplicate domain 'd'"):
         limitree.Limiter(descriptors=tmp_path)
-    for source in [str(file), file, [file], LIMITS,
+    (tmp_path / "n:o").mkdir()
+    (tmp_path / "n:o" / "b:1.yaml").write_text(LIMITS)
+    for source in [str(file), file, [file], LIMITS, tmp_path / "n:o",
                    {"domain": "d", "descriptors": [
                        {"key": "a", "rate_limit": {"unit": "minute",
                                                    "requests_per_unit": 3}}]}]:

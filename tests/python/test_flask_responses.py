@@ -92,6 +92,26 @@ def test_deduct_when(app):
         for left, left_to_fail in ((4, 2), (3, 1), (2, 0), (2, 0))]
 
 
+@pytest.mark.parametrize("late, left", [(50, [99, 48]), (1, [99, 97])])
+def test_a_bucket_is_charged_now_and_later(app, late, left):
+    limiter = Limiter(app=app, limits={"schema": {"user": {"children": {"*": {
+        "limits": [99, 1, 36000], "children": {"trade": {}, "export": {}}}}}}})
+
+    @app.get("/<int:code>")
+    @limiter.path("user", lambda: "alex", "trade")
+    @limiter.path("user", lambda: "alex", "export", cost=late,
+                  deduct_when=lambda answer: answer.status_code == 200)
+    def view(code):
+        return "", code
+
+    client = app.test_client()
+    for code, expected in zip((500, 200), left):
+        assert client.get(f"/{code}").status_code == code
+        with app.app_context():
+            seen = limiter.limiter.peek("user", "alex", cost=0)
+        assert seen.remaining == expected
+
+
 def test_deduct_when_the_view_fails(app):
     app.testing = False
     limiter = Limiter(who, app=app, default_limits=["1/hour"],
