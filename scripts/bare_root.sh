@@ -10,7 +10,7 @@ set -eu
 cd "$(dirname "$0")/.."
 . scripts/debian_roots.sh
 
-DEFAULT='./dev demo && ./dev test lint release python server node'
+DEFAULT='./dev demo && ./dev test gcc'
 
 suites=''
 while [ $# -gt 0 ] && [ "$1" != -- ]; do
