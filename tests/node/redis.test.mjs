@@ -284,7 +284,11 @@ describe('an event loop that is busy', () => {
                              [10, 500], [1000, 500]]) {
     it(`${count} calls survive pauses of ${ms} ms`, async () => {
       const limiter = made({ timeout: 50 });
-      await limiter.ping();
+      // On a busy machine the server may need longer to start a connection.
+      while (!await limiter.ping().then(() => true, () => false)) {
+        await sleep(20);
+      }
+      const { storeErrors } = limiter.stats();
       for (let i = 0; i < 3; ++i) {
         const asked = Array.from({ length: count }, () =>
           limiter.authorize(['user', 'alex']));
@@ -295,7 +299,7 @@ describe('an event loop that is busy', () => {
           assert.equal(source, 'store');
         }
       }
-      assert.equal(limiter.stats().storeErrors, 0);
+      assert.equal(limiter.stats().storeErrors, storeErrors);
       await limiter.close();
     });
   }
