@@ -16,7 +16,8 @@ Timer::~Timer() {
 
 void Timer::set(Monotonic at) {
   cancel();
-  if (at != Monotonic::max()) timers_->insert(this, at);
+  at_ = at;
+  if (at != Monotonic::max()) timers_->insert(this);
 }
 
 void Timer::cancel() { timers_->remove(this); }
@@ -58,8 +59,7 @@ void Timers::sink(Timer* timer, std::size_t place) {
   put(timer, place);
 }
 
-void Timers::insert(Timer* timer, Monotonic at) {
-  timer->at_ = at;
+void Timers::insert(Timer* timer) {
   timer->turn_ = ++turns_;
   heap_.push_back(timer);
   rise(timer, heap_.size() - 1);

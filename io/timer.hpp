@@ -51,7 +51,7 @@ class Timer {
 
   Timers* timers_;
   std::function<void()> on_time_;
-  Monotonic at_;
+  Monotonic at_{};
   std::uint64_t turn_ = 0;        // among those that were set
   std::size_t place_ = kNowhere;  // in the heap
   std::size_t due_ = kNowhere;    // among those that are due
@@ -82,7 +82,7 @@ class Timers {
   void put(Timer* timer, std::size_t place);
   void rise(Timer* timer, std::size_t place);
   void sink(Timer* timer, std::size_t place);
-  void insert(Timer* timer, Monotonic at);
+  void insert(Timer* timer);
   void remove(Timer* timer);
 
   static constexpr std::size_t kMaxDue = 256;

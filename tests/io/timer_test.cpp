@@ -127,6 +127,7 @@ TEST(Timers, SetAgainReplacesTheInstant) {
   EXPECT_EQ(count, 1);
   timer.set(Monotonic::max());
   EXPECT_FALSE(timer.is_set());
+  EXPECT_EQ(timer.at(), Monotonic::max());
 }
 
 TEST(Timers, OneThatIsDueMayBeCancelledByAnother) {
