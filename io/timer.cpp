@@ -84,7 +84,7 @@ void Timers::remove(Timer* timer) {
 }
 
 void Timers::take_due(Monotonic now) {
-  for (std::size_t i = 0; i < kMaxDue && next() <= now; ++i) {
+  while (due_.size() < kMaxDue && !heap_.empty() && heap_[0]->at_ <= now) {
     Timer* const timer = heap_[0];
     due_.push_back(timer);
     remove(timer);

@@ -64,8 +64,11 @@ class Timers {
  public:
   Timers() { due_.reserve(kMaxDue); }
 
-  // The earliest instant, or the last that there is.
+  // The earliest instant, or the last that there is.  While some of those that
+  // were taken are still to be called, because the function of another has
+  // thrown: an instant that is over.
   Monotonic next() const {
+    if (called_ < due_.size()) return {};
     return heap_.empty() ? Monotonic::max() : heap_[0]->at_;
   }
   // Takes timers up to `now` out of the heap, the earliest first.  Takes only a

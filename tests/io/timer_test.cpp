@@ -190,6 +190,24 @@ TEST(Timers, OthersRunAfterOneThatThrows) {
   EXPECT_EQ(timers.next(), Monotonic::max());
 }
 
+// So a loop that gives up after an exception knows that it has to come back.
+TEST(Timers, ThatWereTakenAndNotCalledAreStillDue) {
+  Timers timers;
+  int count = 0;
+  Timer bad(&timers, [] { throw std::length_error("bad"); });
+  Timer good(&timers, [&] { ++count; });
+  Timer later(&timers, [] {});
+  bad.set(at(1));
+  good.set(at(2));
+  later.set(at(10));
+  timers.take_due(at(5));
+  EXPECT_THROW(timers.run_due(), std::length_error);
+  EXPECT_LE(timers.next(), at(5));
+  run(&timers, 5);
+  EXPECT_EQ(count, 1);
+  EXPECT_EQ(timers.next(), at(10));
+}
+
 // A client can set very many timers to one instant.
 TEST(Timers, FewAreTakenAtATime) {
   Timers timers;

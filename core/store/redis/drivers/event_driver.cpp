@@ -20,25 +20,7 @@ constexpr Duration kBeat = std::chrono::milliseconds(10);
 
 }  // namespace
 
-// ---- queues and pools ------------------------------------------------------
-
-void EventDriver::Queue::push(Job* job) {
-  job->previous = last;
-  job->next = nullptr;
-  (last != nullptr ? last->next : first) = job;
-  last = job;
-}
-
-EventDriver::Job* EventDriver::Queue::pop() {
-  Job* const job = first;
-  if (job != nullptr) remove(job);
-  return job;
-}
-
-void EventDriver::Queue::remove(Job* job) {
-  (job->previous != nullptr ? job->previous->next : first) = job->next;
-  (job->next != nullptr ? job->next->previous : last) = job->previous;
-}
+// ---- jobs and links --------------------------------------------------------
 
 EventDriver::EventDriver(Router* router, const Settings& settings,
                          Poller* poller)
@@ -110,12 +92,17 @@ void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
 }
 
 void EventDriver::work(Tasks* finished) {
-  do {
-    while (Job* const job = answered_.pop()) handle_outcome(job);
-    checked();
-    run_timers();
-    flush();
-  } while (!answered_.empty());
+  try {
+    do {
+      while (Job* const job = answered_.pop()) handle_outcome(job);
+      checked();
+      run_timers();
+      flush();
+    } while (!answered_.empty());
+  } catch (...) {
+    set_timer();  // the next run does the rest
+    throw;
+  }
   set_timer();
   finished->insert(finished->end(), std::move_iterator(finished_.begin()),
                    std::move_iterator(finished_.end()));
@@ -184,6 +171,7 @@ void EventDriver::fail(Job* job, Failure failure, const char* detail) {
 }
 
 void EventDriver::handle_outcome(Job* job) {
+  job->state = Job::State::kTaken;
   job->soon.cancel();
   bool learnt = false;
   if (job->link != nullptr) {
@@ -254,6 +242,17 @@ void EventDriver::wake_up(Job* job) {
   }
 }
 
+// If memory runs out, it is tried again soon: nothing else would end the task.
+void EventDriver::time_over(Job* job) {
+  try {
+    expire(job);
+  } catch (...) {
+    const bool is_left = job->owner != nullptr || job == discovery_;
+    if (is_left) job->deadline.set(now_ + kBeat);
+    throw;
+  }
+}
+
 // Whatever the task wants next, there is no time for it.
 void EventDriver::expire(Job* job) {
   const bool pausing = job->state == Job::State::kPausing;
@@ -272,7 +271,7 @@ void EventDriver::expire(Job* job) {
 
 // Takes the job from where it waits for an answer.
 Outcome EventDriver::give_up(Job* job) {
-  switch (job->state) {
+  switch (std::exchange(job->state, Job::State::kTaken)) {
     case Job::State::kSent:
       return job->link->connection.expired(job->link->connection.abandon(job),
                                            now_);
@@ -282,6 +281,8 @@ Outcome EventDriver::give_up(Job* job) {
     case Job::State::kAnswered:
       answered_.remove(job);
       return std::move(job->outcome);
+    case Job::State::kTaken:  // memory ran out then: it may have been sent
+      return Outcome::timed_out(true);
     case Job::State::kPausing:
     case Job::State::kFree:
       break;

@@ -96,6 +96,7 @@ class EventDriver {
 
   void run_timers();
   void wake_up(Job* job);
+  void time_over(Job* job);
   void expire(Job* job);
   Outcome give_up(Job* job);
 
@@ -135,11 +136,12 @@ struct EventDriver::Job final : Command {
     kAnswered,   // in answered_
     kPausing,    // until `soon`
     kRouteless,  // in routeless_
+    kTaken,      // from where it was
   };
 
   explicit Job(EventDriver* of)
       : driver(*of),
-        deadline(&of->timers_, [this] { driver.expire(this); }),
+        deadline(&of->timers_, [this] { driver.time_over(this); }),
         soon(&of->timers_, [this] { driver.wake_up(this); }) {}
 
   std::string_view bytes() const override { return task->bytes(); }
@@ -165,6 +167,24 @@ struct EventDriver::Job final : Command {
   Job* previous = nullptr;
   Job* next = nullptr;
 };
+
+inline void EventDriver::Queue::push(Job* job) {
+  job->previous = last;
+  job->next = nullptr;
+  (last != nullptr ? last->next : first) = job;
+  last = job;
+}
+
+inline EventDriver::Job* EventDriver::Queue::pop() {
+  Job* const job = first;
+  if (job != nullptr) remove(job);
+  return job;
+}
+
+inline void EventDriver::Queue::remove(Job* job) {
+  (job->previous != nullptr ? job->previous->next : first) = job->next;
+  (job->next != nullptr ? job->next->previous : last) = job->previous;
+}
 
 // A command that no task waits for.
 struct EventDriver::Check final : Command {

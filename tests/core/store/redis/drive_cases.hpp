@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
@@ -88,6 +89,7 @@ class EchoTask : public Task {
   Step start() override { return next(); }
   Step resumed() override { return next(); }
   Step answered(Outcome of) override {
+    if (std::exchange(starved, false)) throw std::bad_alloc();
     outcome = std::move(of);
     done = true;
     return {Step::Kind::kDone, {}};
@@ -101,6 +103,7 @@ class EchoTask : public Task {
   const std::string sent;
   std::vector<Duration> pauses;  // taken from the end
   bool picky = false;            // accepts no reply
+  bool starved = false;          // finds no memory for its first outcome
   Outcome outcome;
   bool done = false;
 

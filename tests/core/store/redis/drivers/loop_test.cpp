@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <new>
 #include <set>
 
 #include "core/store/redis/chaos_proxy.hpp"
@@ -279,6 +280,28 @@ TEST(Loop, AHostThatRunsKeepsDeadlines) {
   EXPECT_GE(now() - start, 100ms);
   EXPECT_LE(watch.time(), 100ms + 3 * kGrace);
   EXPECT_EQ(host.finished.back()->echo.outcome.failure, Failure::kTimeout);
+}
+
+// A call that finds no memory at its end holds up neither the others nor itself
+// for long.
+TEST(Loop, EveryCallEndsThoughMemoryRunsOut) {
+  RedisServer server;
+  Host host(server.port(), 100ms);
+  ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
+  server.suspend();
+  const std::size_t before = host.finished.size();
+  for (int i = 0; i < 20; ++i) host.start("a")->echo.starved = i % 7 == 0;
+  int thrown = 0;
+  for (const Monotonic end = now() + 10s;
+       host.finished.size() < before + 20 && now() < end;) {
+    try {
+      host.turn(1000);  // it is the loop that has to wake its host
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+  }
+  EXPECT_EQ(host.finished.size(), before + 20);
+  EXPECT_EQ(thrown, 3);
 }
 
 // Hosts whose callers have less time than the store's timeout.
