@@ -78,6 +78,7 @@ class Dialer {
   // that.
   Fd take_socket();
 
+  bool connected() const { return state_ == State::kConnected; }
   bool failed() const { return state_ == State::kFailed; }
   // If it failed: whether an address was found, and what is wrong.
   bool has_address() const { return !addresses_.empty(); }

@@ -99,13 +99,13 @@ void Connection::dial() {
         dialer_->detail());
     return;
   }
-  Fd socket = dialer_->take_socket();
-  if (!socket) return;
-  dialer_.reset();
+  if (!dialer_->connected()) return;
+  // If there is no memory for these, the dialer is still there.
   std::shared_ptr<const TlsClientContext> tls;
   if (settings_.certificates != nullptr)
     tls = settings_.certificates->context();
-  stream_.emplace(std::move(socket), tls.get(), node_.endpoint().host);
+  stream_.emplace(dialer_->take_socket(), tls.get(), node_.endpoint().host);
+  dialer_.reset();
   state_ = State::kSecuring;
   stepped_ = true;
   greet();
