@@ -19,15 +19,21 @@ class TlsFiles {
   explicit TlsFiles(typename Context::Settings settings)
       : settings_(std::move(settings)),
         state_(state()),
+        tried_(state_),
         context_(Context::load(settings_)) {}
 
   const std::shared_ptr<const Context>& context() const { return context_; }
+
+  // Whether one of the files has changed since the last refresh(), whatever
+  // came of it.
+  bool has_changed() const { return state() != tried_; }
 
   // Loads the files again if one of them is another file or has changed since
   // they were loaded.  Returns whether there is a new context.  Throws Failure
   // and keeps the context if the files are not valid, or cannot be read now.
   bool refresh() {
     std::string now = state();
+    tried_ = now;
     if (now == state_) return false;
     context_ = Context::load(settings_);
     state_ = std::move(now);
@@ -45,7 +51,8 @@ class TlsFiles {
   }
 
   typename Context::Settings settings_;
-  std::string state_;
+  std::string state_;  // when context_ was loaded
+  std::string tried_;  // at the last refresh()
   std::shared_ptr<const Context> context_;
 };
 

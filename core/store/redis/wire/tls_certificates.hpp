@@ -8,6 +8,7 @@
 #include <mutex>
 
 #include "io/failure.hpp"
+#include "io/timer.hpp"
 #include "io/tls_client_context.hpp"
 #include "io/tls_files.hpp"
 #include "store/fork_guard.hpp"
@@ -27,20 +28,31 @@ class TlsCertificates final : private ForkGuard {
   // are not valid now.  From any thread.
   std::shared_ptr<const TlsClientContext> context() {
     const std::lock_guard lock(mutex_);
-    try {
-      files_.refresh();
-    } catch (const limitree::Failure&) {
-      // The server refuses what is too old, and says so.
-    }
+    const Monotonic now = steady_now();
+    if (files_.has_changed() || now >= try_again_) refresh(now);
     return files_.context();
   }
 
  private:
+  // Files that are not valid are loaded again only now and then: that takes
+  // long, and there may be many connections to be made.  What keeps the process
+  // from reading them may pass without a change of the files.
+  void refresh(Monotonic now) {
+    try_again_ = Monotonic::max();
+    try {
+      files_.refresh();
+    } catch (const limitree::Failure&) {
+      // The server refuses what is too old, and says so.
+      try_again_ = after(now, kOneSecond);
+    }
+  }
+
   void before_fork() override { mutex_.lock(); }
   void after_fork() override { mutex_.unlock(); }
 
-  std::mutex mutex_;  // guards files_
+  std::mutex mutex_;  // guards the rest
   TlsFiles<TlsClientContext> files_;
+  Monotonic try_again_ = Monotonic::max();
 };
 
 }  // namespace limitree::redis
