@@ -204,10 +204,9 @@ bool SharedMemory::settle(Instant read, const Clock& clock, Time* time,
   return true;
 }
 
-Status SharedMemory::unavailable(const std::string& what,
-                                 const char* reason) const {
-  return Status(
-      Error{Code::kStoreUnavailable, {file_->path() + ": " + what}, reason});
+Status SharedMemory::unavailable(const std::string& what, const char* reason,
+                                 Code code) const {
+  return Status(Error{code, {file_->path() + ": " + what}, reason});
 }
 
 Status SharedMemory::failure(const Waiter& waiter) const {
@@ -224,12 +223,12 @@ Status SharedMemory::failure(const Waiter& waiter) const {
         failed > 0 ? ": " + std::generic_category().message(failed) : "";
     return unavailable("this process has no slot in it" + why, "shm_slot");
   }
-  if (waiter.put_off) return Status(Code::kPending, "");
   const std::uint32_t process = slot_->process_of(waiter.owner);
   return unavailable((process != 0 ? "process " + std::to_string(process)
                                    : std::string("a process")) +
                          " holds a lock in it, and does not run",
-                     "shm_busy");
+                     "shm_busy",
+                     waiter.put_off ? Code::kPending : Code::kStoreUnavailable);
 }
 
 Status SharedMemory::full() const {

@@ -79,6 +79,7 @@ class SharedMemory {
   }
   bool settle(Instant read, const Clock& clock, Time* time, Waiter* waiter);
 
+  // kPending if it was put off; this, too, says who holds the lock.
   Status failure(const Waiter& waiter) const;
   Status full() const;
 
@@ -114,7 +115,8 @@ class SharedMemory {
     std::atomic<std::uint64_t>& owner = stalled_[shard].owner;
     if (owner.load(std::memory_order_relaxed) != 0) owner = 0;
   }
-  Status unavailable(const std::string& what, const char* reason) const;
+  Status unavailable(const std::string& what, const char* reason,
+                     Code code = Code::kStoreUnavailable) const;
 
   const std::unique_ptr<MappedFile> file_;
   const std::unique_ptr<OwnProcessSlot> slot_;

@@ -142,8 +142,11 @@ std::unique_ptr<StoreLoop> SharedStore::new_loop() {
   return std::make_unique<SharedLoop>(
       [this](Pending* pending, bool is_late, Status* status) {
         if (try_at_once(pending, status)) return true;
-        if (is_late) *status = shards_.memory().failure({});
-        return is_late;
+        if (!is_late) return false;
+        Error error = status->error();
+        error.code = Code::kStoreUnavailable;
+        *status = Status(std::move(error));
+        return true;
       });
 }
 

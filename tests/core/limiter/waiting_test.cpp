@@ -36,13 +36,17 @@ struct Taker final : Listener {
                const LevelReports& /*reports*/) noexcept override {
     ++calls;
     code = outcome.code();
-    if (!outcome.ok()) reason = outcome.error().reason;
+    if (!outcome.ok()) {
+      reason = outcome.error().reason;
+      message = outcome.message();
+    }
     decision = said;
   }
 
   int calls = 0;
   Code code = Code::kOk;
   std::string reason;
+  std::string message;
   Decision decision;
 };
 
@@ -196,6 +200,9 @@ TEST_F(WaitingLimiter, ALoopHasATimeLimitOfItsOwn) {
   run_until(taker);
   EXPECT_EQ(taker.code, Code::kStoreUnavailable);
   EXPECT_EQ(taker.reason, "shm_busy");
+  EXPECT_EQ(taker.message, path + ": process " +
+                               std::to_string(owner.number()) +
+                               " holds a lock in it, and does not run");
 }
 
 TEST_F(WaitingLimiter, AResetWaitsInALoopToo) {
