@@ -10,12 +10,16 @@ import type { Logger } from './warnings.js';
 /** As in limitree.h. */
 const STORE_AWAY = 1;
 
+/** A store that is back says so within this time, when decisions go on. */
+const BACK_WITHIN_MS = 6000;
+
 /** The log of the store of one limiter. */
 export class StoreLog {
   static readonly #all = new WeakMap<Limiter, StoreLog>();
   readonly #limiter: Limiter;
   readonly #logger: Logger | undefined;
   #isAway = false;
+  #answersSince: number | undefined;  // without a failure
 
   /** One for each limiter, however many middlewares ask it. */
   static of(limiter: Limiter, logger: Logger | undefined): StoreLog {
@@ -33,12 +37,25 @@ export class StoreLog {
 
   /** Called after each decision; without one if the store could not decide. */
   write(decision?: Decision): void {
-    if (decision?.degraded !== false) this.#isAway = true;
+    const isFailure = decision?.degraded !== false;
+    if (isFailure) {
+      this.#isAway = true;
+      this.#answersSince = undefined;
+    }
     if (!this.#isAway) return;
-    for (const [event, text] of takeLog(this.#limiter)) {
+    const messages = takeLog(this.#limiter);
+    for (const [event, text] of messages) {
       this.#isAway = event === STORE_AWAY;
       warn(this.#isAway ? 'LIMITREE_STORE_AWAY' : 'LIMITREE_STORE_BACK', text,
         this.#logger);
     }
+    if (!isFailure && messages.length === 0) this.#stopLooking();
+  }
+
+  /** Another thread may have taken the message that the store is back. */
+  #stopLooking(): void {
+    const now = performance.now();
+    this.#answersSince ??= now;
+    if (now - this.#answersSince > BACK_WITHIN_MS) this.#isAway = false;
   }
 }
