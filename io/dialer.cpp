@@ -76,11 +76,11 @@ bool enter() {
 
 void leave() { running.fetch_sub(1); }
 
-// Which of several addresses is tried first.  An address that never answers
-// uses up the whole timeout; so when an attempt is given up, the next one
-// begins with another address.  The whole process shares this number: anything
-// finer would have to remember addresses.
-std::atomic<std::size_t> first_address{0};
+// How many addresses are tried last instead of first.  An address that never
+// answers uses up the whole timeout; so when an attempt is given up, the next
+// one begins with another address.  The whole process shares this number:
+// anything finer would have to remember addresses.
+std::atomic<std::size_t> skipped_addresses{0};
 
 }  // namespace
 
@@ -180,13 +180,14 @@ void Resolver::abandon_after_fork() {
 
 // ---- Dialer -----------------------------------------------------------------
 
-Dialer::Dialer(const Endpoint& endpoint) : resolver_(std::in_place, endpoint) {
+Dialer::Dialer(const Endpoint& endpoint, std::size_t first_address)
+    : resolver_(std::in_place, endpoint), first_address_(first_address) {
   resolve();
 }
 
 Dialer::~Dialer() {
   if (state_ == State::kConnecting) {
-    first_address.store(first_ + tried_, std::memory_order_relaxed);
+    skipped_addresses.store(skip_ + tried_, std::memory_order_relaxed);
   }
 }
 
@@ -211,7 +212,7 @@ void Dialer::resolve() {
   addresses_ = resolver_->addresses();
   if (addresses_.empty()) return fail(resolver_->detail());
   resolver_.reset();
-  first_ = first_address.load(std::memory_order_relaxed);
+  skip_ = skipped_addresses.load(std::memory_order_relaxed);
   try_next(0);
 }
 
@@ -230,8 +231,8 @@ void Dialer::check() {
 // outcome of the previous one.
 void Dialer::try_next(int error) {
   while (tried_ < addresses_.size()) {
-    const SocketAddress& address =
-        addresses_[(first_ + tried_++) % addresses_.size()];
+    const std::size_t index = first_address_ + skip_ + tried_++;
+    const SocketAddress& address = addresses_[index % addresses_.size()];
     socket_ = start_connecting(address);
     if (socket_) {
       // A Unix socket is connected by now.

@@ -61,7 +61,9 @@ class Resolver {
 
 class Dialer {
  public:
-  explicit Dialer(const Endpoint& endpoint);
+  // `first_address` is the index of the address to try first, modulo their
+  // number: a caller that was connected and not served passes another one.
+  explicit Dialer(const Endpoint& endpoint, std::size_t first_address = 0);
 
   // Gives up an attempt that has not ended.
   ~Dialer();
@@ -103,7 +105,8 @@ class Dialer {
   State state_ = State::kResolving;
   std::optional<Resolver> resolver_;  // while resolving
   std::vector<SocketAddress> addresses_;
-  std::size_t first_ = 0;  // of addresses_, from which on they are tried
+  const std::size_t first_address_;
+  std::size_t skip_ = 0;   // so many addresses from there on
   std::size_t tried_ = 0;  // how many of them have been
   Fd socket_;
   std::string detail_;

@@ -122,12 +122,13 @@ void XdsClient::connect() {
   refusals_ = 0;
   look_again_.cancel();
   give_up_.set(after(loop_->now(), kConnectTimeout));
-  dialer_.emplace(endpoint_);
+  dialer_.emplace(endpoint_, connections_);
   dial();
 }
 
 void XdsClient::open_stream(Fd fd) {
   dialer_.reset();
+  ++connections_;
   try {
     connection_ = std::make_unique<ClientConnection>(
         loop_, transport_over(std::move(fd)), fields_of(settings_), this);
@@ -182,6 +183,7 @@ void XdsClient::on_data(std::string_view bytes) {
 void XdsClient::answer(std::string_view message) {
   XdsResponse response = read_response(message);
   attempts_ = 0;
+  connections_ = 0;
   if (refusals_ == 0 || response.version != refused_) {
     look_again_.cancel();
     answer(std::move(response));

@@ -82,6 +82,9 @@ class XdsClient final : public ClientListener, private Watcher {
   std::string kept_;          // the message that look_again_ is for
   Timer look_again_;
   std::size_t attempts_ = 0;  // since an answer has come
+  // Connections since then.  An address may take connections and not serve, so
+  // each attempt after one begins with the next address.
+  std::size_t connections_ = 0;
   bool too_large_ = false;
   std::minstd_rand random_{std::random_device{}()};
 };
