@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "io/address.hpp"
@@ -22,6 +23,8 @@ constexpr const char* kPath =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
     "StreamAggregatedResources";
 constexpr Duration kConnectTimeout = 10 * kOneSecond;
+// Without a wait, a server that is down would be asked all the time.
+constexpr Duration kShortestWait = kMillisecond;
 
 // A server whose machine is gone does not close the connection.  So the system
 // sends probes after a minute of silence, and gives up after half a minute
@@ -54,13 +57,15 @@ Fields fields_of(const XdsSettings& settings) {
 
 Duration wait_before(const XdsSettings& settings, std::size_t attempt,
                      double chance) {
-  Duration wait = settings.first_wait;
-  for (std::size_t i = 1; i < attempt && wait < settings.last_wait; ++i) {
-    wait *= 2;
+  const Duration last = std::max(settings.last_wait, kShortestWait);
+  Duration wait = std::clamp(settings.first_wait, kShortestWait, last);
+  for (std::size_t i = 1; i < attempt && wait < last; ++i) {
+    wait += std::min(wait, last - wait);  // centuries doubled may be too many
   }
-  wait = std::min(wait, settings.last_wait);
-  return std::chrono::duration_cast<Duration>(wait *
-                                              (1 + chance * settings.random));
+  const double scaled =
+      static_cast<double>(wait.count()) * (1 + chance * settings.random);
+  if (scaled >= static_cast<double>(kNever.count())) return kNever;
+  return std::max(Duration(static_cast<std::int64_t>(scaled)), kShortestWait);
 }
 
 XdsClient::XdsClient(Loop* loop, const XdsSettings* settings,

@@ -250,6 +250,25 @@ TEST(XdsWaits, DoubleUpToTheLast) {
   EXPECT_EQ(wait_before(settings, 1, 1), 3 * kOneSecond / 2);
 }
 
+TEST(XdsWaits, AreNeverNothing) {
+  XdsSettings settings;
+  settings.first_wait = Duration::zero();
+  EXPECT_EQ(wait_before(settings, 1, 0), kMillisecond);
+  EXPECT_EQ(wait_before(settings, 3, 0), 4 * kMillisecond);
+  settings.last_wait = Duration::zero();
+  EXPECT_EQ(wait_before(settings, 3, 0), kMillisecond);
+  settings.random = 1;
+  EXPECT_EQ(wait_before(settings, 1, -1), kMillisecond);
+}
+
+TEST(XdsWaits, MayBeAsLongAsADurationCanBe) {
+  XdsSettings settings;
+  settings.first_wait = kNever / 2 + kOneSecond;
+  settings.last_wait = kNever;
+  EXPECT_EQ(wait_before(settings, 2, 0), kNever);
+  EXPECT_EQ(wait_before(settings, 3, 1), kNever);
+}
+
 // What the messages mean is what the loader says.
 TEST(Loader, LoadsWhatAServerSends) {
   Loader loader(false);
