@@ -35,7 +35,9 @@ Poller::Poller()
     : poller_(epoll_create1(EPOLL_CLOEXEC)),
       wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
-  if (!add(wake_.get(), EPOLLIN | EPOLLET, nullptr) ||
+  // add() would hide why a descriptor could not be made.
+  if (!poller_ || !wake_ || !timer_ ||
+      !add(wake_.get(), EPOLLIN | EPOLLET, nullptr) ||
       !add(timer_.get(), EPOLLIN | EPOLLET, nullptr)) {
     const int error = errno;
     poller_.reset();

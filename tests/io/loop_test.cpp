@@ -12,6 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "io/descriptor_limit.hpp"
+#include "io/failure.hpp"
 #include "io/trouble.hpp"
 
 namespace limitree {
@@ -36,6 +38,18 @@ class Reading final : public Watcher {
  private:
   std::function<void()> call_;
 };
+
+TEST(Loop, SaysThatTooManyFilesAreOpen) {
+  for (const int room : {0, 1, 2}) {  // it needs three
+    const DescriptorLimit limit(room);
+    try {
+      const Loop loop;
+      ADD_FAILURE() << room;
+    } catch (const Failure& failure) {
+      EXPECT_STREQ(failure.what(), "event loop: too many open files");
+    }
+  }
+}
 
 TEST(Loop, CallsTheWatcherOfAReadyDescriptor) {
   Loop loop;

@@ -1,0 +1,34 @@
+// A process that can open hardly any more files.
+
+#ifndef LIMITREE_TESTS_IO_DESCRIPTOR_LIMIT_HPP
+#define LIMITREE_TESTS_IO_DESCRIPTOR_LIMIT_HPP
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "io/fd.hpp"
+
+namespace limitree {
+
+// While it lives, at most `room` descriptors can be opened.
+class DescriptorLimit {
+ public:
+  explicit DescriptorLimit(int room) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const Fd next_free(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    rlimit now = before_;
+    now.rlim_cur = static_cast<rlim_t>(next_free.get() + room);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &now), 0);
+  }
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_TESTS_IO_DESCRIPTOR_LIMIT_HPP
