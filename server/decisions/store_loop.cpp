@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "io/failure.hpp"
 #include "io/trouble.hpp"
 
 namespace limitree::server {
@@ -53,7 +54,13 @@ PendingRequest::~PendingRequest() { --*count_; }
 
 StoreLoop::StoreLoop(Loop* loop, limitree_limiter* limiter)
     : loop_(loop), limiter_(limiter), fd_(limitree_loop_fd(limiter)) {
-  if (fd_ < 0) return;
+  if (fd_ < 0) {
+    // Without it the decisions of this worker would block its other clients.
+    if (limitree_limiter_is_shared(limiter) != 0) {
+      throw Failure("cannot wait for the store: no file descriptor is free");
+    }
+    return;
+  }
   limitree_loop_set_wakeups(limiter_, 0);
   loop_->add(fd_, EPOLLIN, this);
 }

@@ -41,6 +41,7 @@ class PendingRequest : public InBlockMemory {
 class StoreLoop final : public Watcher, public AtTurnEnd {
  public:
   // Does nothing if the store answers at once.  No other loop runs `limiter`.
+  // Throws Failure if there is no descriptor to wait with.
   StoreLoop(Loop* loop, limitree_limiter* limiter);
   ~StoreLoop();
   StoreLoop(const StoreLoop&) = delete;

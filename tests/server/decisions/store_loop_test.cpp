@@ -1,9 +1,13 @@
 #include "decisions/store_loop.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <stdexcept>
+#include <string>
 
+#include "io/descriptor_limit.hpp"
+#include "io/failure.hpp"
 #include "limitree.hpp"
 
 namespace limitree::server {
@@ -59,6 +63,33 @@ TEST(StoreLoop, NoExceptionLeavesACompletion) {
   EXPECT_EQ(seen.completions, 3);
   EXPECT_EQ(seen.failures, 3);
   EXPECT_EQ(seen.ends, 3);
+}
+
+TEST(StoreLoop, NeverWaitsOnlyForMemory) {
+  Loop loop;
+  Config config;
+  Limiter limiter(config);
+  const StoreLoop store_loop(&loop, limiter.get());
+  EXPECT_TRUE(store_loop.never_waits());
+}
+
+// A worker whose decisions blocked would keep all its clients waiting.
+TEST(StoreLoop, NeedsADescriptorForAStoreThatOthersShare) {
+  Loop loop;
+  const std::string path =
+      testing::TempDir() + "limitree-store-loop-" + std::to_string(getpid());
+  Config config;
+  config.set("store", "shm://" + path + "?max_buckets=4096");
+  {
+    Limiter limiter(config);
+    {
+      const DescriptorLimit limit(0);
+      EXPECT_THROW(StoreLoop(&loop, limiter.get()), Failure);
+    }
+    const StoreLoop store_loop(&loop, limiter.get());
+    EXPECT_FALSE(store_loop.never_waits());
+  }
+  unlink(path.c_str());
 }
 
 }  // namespace
