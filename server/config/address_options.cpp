@@ -53,8 +53,12 @@ void read_grpc_address(EnvironmentReader* reader, ServeSettings* settings) {
   }
 }
 
+bool has_metrics_address(EnvironmentReader* reader) {
+  return reader->is_on("USE_PROMETHEUS");
+}
+
 void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
-  if (!reader->is_on("USE_PROMETHEUS")) return;
+  if (!has_metrics_address(reader)) return;
   listen_at(ListenFor::kMetrics, {":9090"}, settings);
   reader->set("PROMETHEUS_ADDR", [&](const OptionValue& value) {
     try {
@@ -113,7 +117,7 @@ std::vector<Option> address_options(ServeSettings* s) {
            refuse(value, "a path such as /metrics");
          }
        },
-       nullptr, "USE_PROMETHEUS"},
+       nullptr, has_metrics_address},
       {kGroup, "--http-host", list_kind("NAME"), "",
        "another name for HTTP on the loopback device", &s->http_hosts},
       {kGroup, "--plain-http", kSwitch, "",

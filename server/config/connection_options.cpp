@@ -4,21 +4,28 @@
 
 namespace limitree::server {
 
+namespace {
+
+bool uses_tls(EnvironmentReader* reader) {
+  return reader->is_on("GRPC_SERVER_USE_TLS");
+}
+
+}  // namespace
+
 std::vector<Option> connection_options(ServeSettings* s) {
   constexpr const char* kTls = "TLS";
-  constexpr const char* kUsesTls = "GRPC_SERVER_USE_TLS";
   constexpr const char* kConnections = "Connections";
   ConnectionSettings* const one = &s->connection;
   return {
       {kTls, "--tls-cert", kFile, "GRPC_SERVER_TLS_CERT",
-       "certificate chain; turns TLS on", &s->tls.cert_file, nullptr, kUsesTls},
+       "certificate chain; turns TLS on", &s->tls.cert_file, nullptr, uses_tls},
       {kTls, "--tls-key", kFile, "GRPC_SERVER_TLS_KEY", "its key",
-       &s->tls.key_file, nullptr, kUsesTls},
+       &s->tls.key_file, nullptr, uses_tls},
       {kTls, "--tls-client-ca", kFile, "GRPC_CLIENT_TLS_CACERT",
        "who signs the certificates of clients", &s->tls.client_ca_file, nullptr,
-       kUsesTls},
+       uses_tls},
       {kTls, "--tls-client-name", list_kind("NAME"), "GRPC_CLIENT_TLS_SAN",
-       "a name that these must have", &s->tls.client_names, nullptr, kUsesTls},
+       "a name that these must have", &s->tls.client_names, nullptr, uses_tls},
       {kTls, "--admin-token-file", kFile, "",
        "token of who may reset, refund and spend", &s->admin_token_file},
 

@@ -38,9 +38,17 @@ void read_folder(EnvironmentReader* reader, ServeSettings* settings) {
   settings->descriptors.places = {folder};
 }
 
+// Without a server its variables do not matter, not even their mistakes.
+bool has_server(EnvironmentReader* reader) {
+  return names_server(reader).value_or(false);
+}
+
+bool has_server_with_tls(EnvironmentReader* reader) {
+  return has_server(reader) && reader->is_on("CONFIG_GRPC_XDS_SERVER_USE_TLS");
+}
+
 void read_server(EnvironmentReader* reader, ServeSettings* settings) {
   constexpr const char* kUrl = "CONFIG_GRPC_XDS_SERVER_URL";
-  if (!names_server(reader).value_or(false)) return;
   settings->xds.server = reader->text(kUrl).value_or("localhost:18000");
   try {
     parse_endpoint(settings->xds.server);
@@ -98,37 +106,43 @@ std::vector<Option> descriptor_options(ServeSettings* s) {
          s->xds.server = value.text();
          s->descriptors.places.clear();
        },
-       read_server},
+       read_server, has_server},
       {kXds, "--xds-node", text_kind("NAME"), "CONFIG_GRPC_XDS_NODE_ID",
-       "what it knows this service as", &xds->node_id},
+       "what it knows this service as", &xds->node_id, nullptr, has_server},
       {kXds, "--xds-metadata", list_kind("NAME=VALUE"),
        "CONFIG_GRPC_XDS_NODE_METADATA", "metadata of the node",
-       &xds->node_metadata},
+       &xds->node_metadata, nullptr, has_server},
       {kXds, "--xds-header", list_kind("NAME:VALUE"),
        "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
-       "a field for the header of requests", &xds->headers},
+       "a field for the header of requests", &xds->headers, nullptr,
+       has_server},
       {kXds, "--xds-tls", kSwitch, "CONFIG_GRPC_XDS_SERVER_USE_TLS",
-       "connect with TLS", &xds->tls.on},
+       "connect with TLS", &xds->tls.on, nullptr, has_server},
       {kXds, "--xds-ca", kFile, "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
-       "who signs its certificate (those of the system)", &xds->tls.ca_file},
+       "who signs its certificate (those of the system)", &xds->tls.ca_file,
+       nullptr, has_server_with_tls},
       {kXds, "--xds-cert", kFile, "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
-       "a certificate for it", &xds->tls.cert_file},
+       "a certificate for it", &xds->tls.cert_file, nullptr,
+       has_server_with_tls},
       {kXds, "--xds-key", kFile, "CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "its key",
-       &xds->tls.key_file},
+       &xds->tls.key_file, nullptr, has_server_with_tls},
       {kXds, "--xds-name", text_kind("NAME"), "CONFIG_GRPC_XDS_SERVER_TLS_SAN",
-       "the name in its certificate (the host)", &xds->tls.server_name},
+       "the name in its certificate (the host)", &xds->tls.server_name, nullptr,
+       has_server_with_tls},
       {kXds, "--xds-wait", kDuration,
        "CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL "
        "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL",
-       "the wait before it connects again", &xds->first_wait},
+       "the wait before it connects again", &xds->first_wait, nullptr,
+       has_server},
       {kXds, "--xds-max-wait", kDuration, "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
-       "the wait doubles up to this", &xds->last_wait},
+       "the wait doubles up to this", &xds->last_wait, nullptr, has_server},
       {kXds, "--xds-jitter", kShare,
        "XDS_CLIENT_BACKOFF_RANDOM_FACTOR XDS_CLIENT_BACKOFF_JITTER",
-       "by which share a wait may differ", &xds->random, read_jitter},
+       "by which share a wait may differ", &xds->random, read_jitter,
+       has_server},
       {kXds, "--xds-max-message", number_kind(1 << 30),
        "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "bytes of a configuration",
-       &xds->max_message_bytes}};
+       &xds->max_message_bytes, nullptr, has_server}};
 }
 
 }  // namespace limitree::server

@@ -23,7 +23,7 @@ std::vector<ListenPlace> default_places() {
 
 void read_original(const Option& option, EnvironmentReader* reader,
                    ServeSettings* settings) {
-  if (option.needs != nullptr && !reader->is_on(option.needs)) return;
+  if (option.counts != nullptr && !option.counts(reader)) return;
   if (option.read != nullptr) return option.read(reader, settings);
   for (const std::string& name : split(option.variables, ' ')) {
     reader->set(name, option.to, option.kind);

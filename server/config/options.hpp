@@ -26,8 +26,8 @@ struct Option {
   Target to;  // in the settings that the table was made for
   // Reads the variables, if their values need more than a conversion.
   void (*read)(EnvironmentReader* reader, ServeSettings* settings) = nullptr;
-  // A variable that must be "true" for the others to count.
-  const char* needs = nullptr;
+  // Whether the variables count; null: always.
+  bool (*counts)(EnvironmentReader* reader) = nullptr;
 };
 
 // Kinds of values.

@@ -200,6 +200,47 @@ TEST(Environment, NamesAServerOfDescriptors) {
             0);
 }
 
+TEST(Environment, WithoutAServerOfDescriptorsItsVariablesDoNotCount) {
+  for (const char* type : {"FILE", ""}) {
+    const XdsSettings xds =
+        good({{"CONFIG_TYPE", type},
+              {"CONFIG_GRPC_XDS_SERVER_URL", "nonsense"},
+              {"CONFIG_GRPC_XDS_NODE_ID", "me"},
+              {"CONFIG_GRPC_XDS_NODE_METADATA", "bad"},
+              {"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "bad"},
+              {"CONFIG_GRPC_XDS_SERVER_USE_TLS", "maybe"},
+              {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "ca"},
+              {"CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL", "3"},
+              {"XDS_CLIENT_BACKOFF_INITIAL_INTERVAL", "10"},
+              {"XDS_CLIENT_BACKOFF_MAX_INTERVAL", "60"},
+              {"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", "2"},
+              {"XDS_CLIENT_BACKOFF_JITTER", "false"},
+              {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "0"}})
+            .xds;
+    const XdsSettings defaults;
+    EXPECT_EQ(xds.server, "");
+    EXPECT_EQ(xds.node_id, defaults.node_id);
+    EXPECT_EQ(xds.tls.ca_file, "");
+    EXPECT_EQ(xds.random, defaults.random);
+  }
+  // limitree's own variables always do.
+  EXPECT_EQ(error({{"CONFIG_TYPE", "FILE"}, {"LIMITREE_XDS_JITTER", "2"}}),
+            "LIMITREE_XDS_JITTER: must be a number from 0 to 1, is '2'");
+  EXPECT_EQ(good({{"LIMITREE_XDS_NODE", "me"}}).xds.node_id, "me");
+}
+
+TEST(Environment, WithoutTlsTheFilesForAServerOfDescriptorsDoNotCount) {
+  Variables all = {{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+                   {"CONFIG_GRPC_XDS_SERVER_TLS_CACERT", "ca"},
+                   {"CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "c"},
+                   {"CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "k"},
+                   {"CONFIG_GRPC_XDS_SERVER_TLS_SAN", "control"}};
+  const XdsTls tls = good(all).xds.tls;
+  EXPECT_EQ(tls.ca_file + tls.cert_file + tls.key_file + tls.server_name, "");
+  all["CONFIG_GRPC_XDS_SERVER_USE_TLS"] = "true";
+  EXPECT_EQ(good(all).xds.tls.server_name, "control");
+}
+
 TEST(Environment, SetsAnswers) {
   const AnswerSettings answers =
       good({{"RESPONSE_DYNAMIC_METADATA", "true"},
