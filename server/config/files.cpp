@@ -58,11 +58,13 @@ Listing list_all(const DescriptorSettings& settings) {
   Listing all;
   for (const std::string& place : settings.places) {
     Listing here;
+    std::error_code error;
     if (is_file(place)) {
       here.files = {place};
-    } else if (fs::is_directory(place)) {
+    } else if (fs::is_directory(place, error)) {
       list(place, settings.dot_files, &here);
     } else {
+      if (error) throw Failure(place, error.value());
       throw Failure(place + ": neither a file nor a folder");
     }
     std::sort(here.files.begin(), here.files.end());
