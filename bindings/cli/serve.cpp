@@ -66,7 +66,6 @@ void add(CLI::App* serve, const server::Option& option) {
     made->expected(1, CLI::detail::expected_max_vector_size)
         ->allow_extra_args(false);
   }
-  if (kind.most > 0) made->check(silent(CLI::Range(kind.least, kind.most)));
   if (*kind.words != '\0') {
     made->check(silent(CLI::IsMember(server::split(kind.words, ' '))));
   }

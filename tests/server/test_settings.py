@@ -60,7 +60,10 @@ log-format = "json"
     ("[serve]\nworkers = 1\n",
      "no setting is called 'serve.workers'; see serve --help"),
     ("config = \"x\"\n", "no setting is called 'config'; see serve --help"),
-    ("workers = \"many\"\n", "Value many not in range"),
+    ("workers = \"many\"\n",
+     "--workers: must be a number from 1 to 1024, is 'many'"),
+    ("max-message = 0x400000\n",
+     "--max-message: must be a number from 1 to 1073741824, is '0x400000'"),
     ("drain-delay = \"soon\"\n", "--drain-delay: "),
 ])
 def test_mistakes_in_a_settings_file(limits, settings_file, text, message):
@@ -68,6 +71,21 @@ def test_mistakes_in_a_settings_file(limits, settings_file, text, message):
     line, = fails(limits, "--config", path, code=2)
     assert line.startswith(f"limitree: {path}: ")
     assert message in line
+
+
+@pytest.mark.parametrize("value", ["0", "0x2", "1025", "many"])
+def test_a_wrong_number_is_the_same_mistake_everywhere(limits, settings_file,
+                                                       value):
+    path = settings_file(f"workers = {value}\n")
+    for words, place in (
+            (["--workers", value], "--workers"),
+            (["--config", path], f"{path}: --workers")):
+        assert fails(limits, *words, code=2) == [
+            f"limitree: {place}: must be a number from 1 to 1024, is "
+            f"'{value}'"]
+    assert fails(limits, LIMITREE_WORKERS=value, code=2) == [
+        "limitree: LIMITREE_WORKERS: must be a number from 1 to 1024, is "
+        f"'{value}'"]
 
 
 def test_a_settings_file_that_is_not_there(limits, tmp_path):
@@ -200,8 +218,8 @@ def test_only_by_that_name_arguments_are_forgiven(limits):
 
 
 def test_its_values_are_checked_by_that_name_too():
-    with as_ratelimit("--workers", "many", "--help=1") as process:
-        assert "many" in process.stderr.read()
+    with as_ratelimit("--workers", "many") as process:
+        assert "--workers: must be a number" in process.stderr.read()
     assert process.returncode == 2
     with as_ratelimit("--help") as process:
         assert "--workers" in process.stdout.read()
