@@ -124,17 +124,23 @@ void Connection::on_turn_end() {
       write_soon();
     }
     if (phase_ == Phase::kClosed) return;
-    memory_.change(accounted_, unsent());
-    accounted_ = unsent();
+    account();
     watch();
   });
   if (phase_ == Phase::kClosed) context_.owner->closed(this);  // destroys this
+}
+
+// Counts what is not sent yet.
+void Connection::account() {
+  memory_.change(accounted_, unsent());
+  accounted_ = unsent();
 }
 
 void Connection::flush() {
   if (phase_ != Phase::kOpen) return;
   std::string& spare = context_.buffers->out;
   while (write_out()) {
+    account();  // the protocol may refuse a client that holds too much
     // The buffers change their roles, so that nothing is copied.
     out_.swap(spare);
     protocol_->on_written();

@@ -124,6 +124,7 @@ class Connection final : public Watcher, public AtTurnEnd {
   bool reads() const;
   void receive();
   void take(std::string_view bytes);
+  void account();
   void flush();
   bool write_out();
   void linger();

@@ -243,6 +243,28 @@ TEST_F(HttpServerTest, WaitsForAClientThatDoesNotRead) {
   EXPECT_EQ(answers, 500u);
 }
 
+// Meanwhile others have used up the memory, but this client holds none of it.
+TEST_F(HttpServerTest, AClientThatHasReadAllIsNotRefused) {
+  const std::string large(4'000'000, 'x');
+  server_.handlers()->add("/large", HttpMethods::kGet, [&](Exchange* exchange) {
+    answer_text(exchange, 200, large);
+  });
+  connect();
+  send("GET /large" + kEnd);
+  ASSERT_TRUE(connection_->is_blocked());
+  buffers_.memory.set_most(1000);
+  ASSERT_GT(buffers_.memory.used(), 1000u);
+  std::string got;
+  while (connection_->is_blocked()) {
+    got += receive();
+    turn();
+  }
+  got += receive();
+  EXPECT_TRUE(got.ends_with("xxx\n")) << got.substr(got.size() - 200);
+  send("GET /now" + kEnd);
+  EXPECT_EQ(receive(), kNow);
+}
+
 TEST_F(HttpServerTest, AClientThatNeverReadsIsGivenUp) {
   settings_.write_timeout = kMillisecond;
   connect();
