@@ -58,11 +58,13 @@ class StatsdReporter::Work {
       Snapshot now = read_();
       if (!socket_.open()) return socket_.trouble();
       failed_ = false;
-      text_.write(now.since(sent_),
-                  [this](std::string_view line) { take(line); });
+      // If there is no memory in the middle, some counts have been sent: those
+      // that have not are better missing than the others there twice.
+      const Snapshot difference = now.since(sent_);
+      sent_ = std::move(now);
+      text_.write(difference, [this](std::string_view line) { take(line); });
       send();
       socket_.finish();
-      sent_ = std::move(now);
       return failed_ ? socket_.trouble() : "";
     } catch (const std::exception& error) {
       return error.what();
