@@ -31,6 +31,14 @@ std::unique_ptr<RE2> compile(const std::string& variable,
 
 bool is_digit(char one) { return one >= '0' && one <= '9'; }
 
+// What is too large loses its end, in whole characters.
+void cut(std::string* text) {
+  if (text->size() <= kMaxSize) return;
+  std::size_t size = kMaxSize;
+  while (size > 0 && ((*text)[size] & 0xC0) == 0x80) --size;
+  text->resize(size);
+}
+
 // Returns the text with what the groups matched.
 std::string fill(const GroupText& from,
                  const std::vector<re2::StringPiece>& groups) {
@@ -39,9 +47,11 @@ std::string fill(const GroupText& from,
     text += piece.text;
     const re2::StringPiece& group = groups[piece.group];
     text.append(group.data(), group.size());
-    if (text.size() > kMaxSize) text.resize(kMaxSize);
+    if (text.size() > kMaxSize) break;
   }
-  return text + from.rest;
+  text += from.rest;
+  cut(&text);
+  return text;
 }
 
 Tag parse_tag(std::string_view variable, std::string_view text) {

@@ -95,5 +95,21 @@ TEST(Mogrifier, WhatItMakesIsBounded) {
   EXPECT_EQ(name.name.size(), 4096u);
 }
 
+TEST(Mogrifier, WhatIsTooLongIsCutBetweenCharacters) {
+  const Mogrifier mogrifier({"A", ".+", "a$0$0z", ""});
+  std::string text;
+  for (int i = 0; i < 1'500; ++i) text += "\xC3\xA9";
+  TaggedName name{text, {}};
+  EXPECT_TRUE(mogrifier.apply(&name));
+  EXPECT_EQ(name.name, "a" + text + text.substr(0, 1094));
+}
+
+TEST(Mogrifier, TheEndOfTheTextIsPartOfTheBound) {
+  const Mogrifier mogrifier({"A", "a+", "$0" + std::string(100, 'z'), ""});
+  TaggedName name{std::string(4'000, 'a'), {}};
+  EXPECT_TRUE(mogrifier.apply(&name));
+  EXPECT_EQ(name.name, std::string(4'000, 'a') + std::string(96, 'z'));
+}
+
 }  // namespace
 }  // namespace limitree::server
