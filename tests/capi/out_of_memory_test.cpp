@@ -2,6 +2,7 @@
 // across the interface, nothing leaks (ASan), and the limiter works afterwards.
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
