@@ -43,6 +43,7 @@ PyObject* raise(limitree_status status, limitree_error* error) {
 }
 
 void translate_errors() {
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): pybind11's type.
   py::register_local_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown) std::rethrow_exception(thrown);

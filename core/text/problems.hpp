@@ -38,9 +38,10 @@ class Problems {
 
   // The value of `result`.  If there is none, adds `what` and the reason.
   template <typename T>
-  std::optional<T> take(Result<T> result, Mark mark, std::string what = "") {
+  std::optional<T> take(Result<T> result, Mark mark,
+                        std::string_view what = "") {
     if (result.ok()) return std::move(result.value());
-    add(mark, std::move(what) + result.status().message());
+    add(mark, std::string(what) + result.status().message());
     return std::nullopt;
   }
 

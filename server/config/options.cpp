@@ -75,7 +75,7 @@ std::string variable_of(const Option& option) {
 }
 
 std::string help_of(const Option& option) {
-  const std::string help = option.help;
+  std::string help = option.help;
   const std::string value = shown_value(option.to);
   if (value.empty() || help.ends_with(')')) return help;
   return help + " (" + value + ')';

@@ -167,8 +167,7 @@ void DescriptorIndex::add_file(std::string_view bytes) {
 std::string DescriptorIndex::add_symbol(std::string_view bytes,
                                         const std::string& scope,
                                         const std::string& file) {
-  const std::string name =
-      (scope.empty() ? "" : scope + '.') + text(bytes, kName);
+  std::string name = (scope.empty() ? "" : scope + '.') + text(bytes, kName);
   symbols_.emplace(name, file);
   return name;
 }
