@@ -81,7 +81,7 @@ void discover(Router* router, Answers* answers) {
 }
 
 void use(Router* router, Answers* answers) {
-  Monotonic now = std::chrono::steady_clock::now();
+  limitree::Monotonic now = std::chrono::steady_clock::now();
   while (!answers->over()) {
     const Target target{.slot = 0};
     Node* const node = router->route(target);

@@ -16,8 +16,8 @@
 
 namespace {
 
+using limitree::Endpoint;
 using limitree::Result;
-using limitree::redis::Endpoint;
 using limitree::redis::Topology;
 using limitree::redis::Url;
 
