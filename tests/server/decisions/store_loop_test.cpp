@@ -83,6 +83,8 @@ TEST(StoreLoop, NeedsADescriptorForAStoreThatOthersShare) {
   {
     Limiter limiter(config);
     {
+      Limiter other(config);
+      EXPECT_FALSE(StoreLoop(&loop, other.get()).never_waits());
       const DescriptorLimit limit(0);
       EXPECT_THROW(StoreLoop(&loop, limiter.get()), Failure);
     }
