@@ -137,16 +137,21 @@ def without_memory(service):
     """Return connections that take what memory the service may have."""
     service.limiter().Authorize(request("huge", "x"))  # all threads run
     status = pathlib.Path(f"/proc/{service.process.pid}/status")
-    data = int(status.read_text("ascii").split("VmData:")[1].split()[0]) * 1024
     _, most = resource.prlimit(service.process.pid, resource.RLIMIT_DATA)
-    resource.prlimit(service.process.pid, resource.RLIMIT_DATA,
-                     (data + 4_000_000, most))
     idle = []
-    for _ in range(1000):
-        idle.append(connect(service))
-        with contextlib.suppress(OSError):
-            idle[-1].sendall(PREFACE + SettingsFrame(0).serialize())
-    service.wait_for("is refused: std::bad_alloc")
+    # A thread that has ended since leaves memory for many connections.
+    while not any("is refused: std::bad_alloc" in line
+                  for line in service.lines) and len(idle) < 5000:
+        text = status.read_text("ascii")
+        data = int(text.split("VmData:")[1].split()[0]) * 1024
+        resource.prlimit(service.process.pid, resource.RLIMIT_DATA,
+                         (data + 4_000_000, most))
+        for _ in range(1000):
+            idle.append(connect(service))
+            with contextlib.suppress(OSError):
+                idle[-1].sendall(PREFACE + SettingsFrame(0).serialize())
+        time.sleep(1)
+    assert len(idle) < 5000, service.lines
     return idle
 
 
