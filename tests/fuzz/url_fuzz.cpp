@@ -70,7 +70,7 @@ void check_url(const Url& url) {
   require(url.service.empty() == (url.topology != Topology::kSentinel));
   for (const Endpoint& endpoint : url.endpoints) {
     require(endpoint.host.empty() != endpoint.socket.empty());
-    require(endpoint.port > 0);
+    require(endpoint.socket.empty() == (endpoint.port > 0));
   }
   const Result<Url> again = limitree::redis::parse_url(write(url));
   require(again.ok());
