@@ -133,7 +133,9 @@ Status Limiter::decide(Operation operation,
   Status status = match(reader.snapshot(), path_costs, &plan);
   // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
-  if (status.ok() && !plan.levels.empty()) status = decide(&plan, &reader);
+  if (status.ok() && !plan.levels.empty()) {
+    status = may_wait_ ? decide(&plan, &reader) : store_->decide(&plan);
+  }
   if (!status.ok()) {
     reader.stripe().count_error();
     return status;
@@ -146,10 +148,8 @@ Status Limiter::decide(Operation operation,
 
 Status Limiter::decide(Plan* plan, Reader* reader) {
   if (!remote_) {
-    plan->at_once = may_wait_;
-    Status status = store_->decide(plan);
-    if (status.ok() || !may_wait_) [[likely]]
-      return status;
+    plan->at_once = true;
+    if (Status status = store_->decide(plan); status.ok()) return status;
     plan->at_once = false;
   }
   reader->release();

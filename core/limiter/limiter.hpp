@@ -245,8 +245,7 @@ class Limiter final : private ForkGuard {
                Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                      Plan* plan) const;
-  // Asks the store.  If the store may wait, the reader holds no stripe
-  // meanwhile.
+  // Asks a store that may wait.  The reader holds no stripe while it does.
   Status decide(Plan* plan, Reader* reader);
   std::shared_ptr<const Snapshot> current();
   void record(const Snapshot& snapshot, const Plan& plan,

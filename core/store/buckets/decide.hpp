@@ -74,7 +74,7 @@ template <std::size_t kLevels>
     table_of(work->tags[i]).lines().prefetch(work->tags[i]);
   }
   for (std::size_t i = 0; i < work->count(); ++i) {
-    Bucket* const bucket = table_of(work->tags[i]).find(work->tags[i]);
+    Bucket* const bucket = table_of(work->tags[i]).lines().find(work->tags[i]);
     work->buckets[i] = bucket;
     work->misses |= bucket == nullptr;
     plan->levels[i].debt =
