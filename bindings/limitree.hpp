@@ -392,14 +392,12 @@ class Limiter {
   // Forgets the buckets of the deepest node that has limits.
   void reset_leaf(Path path) { forget(path, 1); }
 
-  // `operation` is LIMITREE_AUTHORIZE ...; `parts` is empty or has one part for
-  // each path, LIMITREE_PART_CHECK ...: see limitree_decide.
+  // `operation` is LIMITREE_AUTHORIZE ...: see limitree_decide.
   Decision decide(std::int32_t operation, std::span<const limitree_path> paths,
-                  std::span<limitree_level> levels = {},
-                  std::span<const std::int32_t> parts = {}) {
+                  std::span<limitree_level> levels = {}) {
     Decision decision;
-    check(limitree_decide, get(), operation, paths.data(), parts.data(),
-          paths.size(), levels.data(), levels.size(), &decision);
+    check(limitree_decide, get(), operation, paths.data(), paths.size(),
+          levels.data(), levels.size(), &decision);
     return decision;
   }
 
@@ -411,7 +409,7 @@ class Limiter {
                              Decision* decision, ErrorHandle* error) noexcept {
     limitree_error* reason = nullptr;
     const limitree_status status =
-        limitree_decide(get(), operation, paths.data(), nullptr, paths.size(),
+        limitree_decide(get(), operation, paths.data(), paths.size(),
                         levels.data(), levels.size(), decision, &reason);
     if (reason != nullptr) error->reset(reason);
     return status;

@@ -25,7 +25,6 @@ using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::PathRequest;
-using limitree::capi::Paths;
 using limitree::capi::require;
 using limitree::capi::Segments;
 using limitree::capi::Statuses;
@@ -164,7 +163,8 @@ limitree_status start(limitree_limiter* limiter, void* request, Levels levels,
 }
 
 limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
-                             const Paths& paths, void* request, Levels levels,
+                             std::span<const limitree_path> paths,
+                             void* request, Levels levels,
                              limitree_decision* decision,
                              limitree_error** error) noexcept {
   return start(limiter, request, levels, {}, error,
@@ -205,22 +205,22 @@ limitree_status limitree_authorize_async(limitree_limiter* limiter,
   if (limiter == nullptr || !limiter->limiter.may_wait()) {
     return limitree_authorize(limiter, path, path_size, cost, decision, error);
   }
-  const limitree_path one = {path, path_size, cost};
-  return decide_later(limiter, LIMITREE_AUTHORIZE, {{&one, 1}}, request, {},
+  const limitree_path one = {path, path_size, cost, LIMITREE_PART_CHARGE};
+  return decide_later(limiter, LIMITREE_AUTHORIZE, {&one, 1}, request, {},
                       decision, error);
 }
 
 limitree_status limitree_decide_async(
     limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
-    const int32_t* parts, size_t path_count, void* request,
-    limitree_level* levels, size_t level_capacity, limitree_decision* decision,
+    size_t path_count, void* request, limitree_level* levels,
+    size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
   if (limiter == nullptr || !limiter->limiter.may_wait() ||
       (paths == nullptr && path_count != 0)) {
-    return limitree_decide(limiter, operation, paths, parts, path_count, levels,
+    return limitree_decide(limiter, operation, paths, path_count, levels,
                            level_capacity, decision, error);
   }
-  return decide_later(limiter, operation, {{paths, path_count}, parts}, request,
+  return decide_later(limiter, operation, {paths, path_count}, request,
                       {levels, level_capacity}, decision, error);
 }
 

@@ -1,6 +1,7 @@
 #include "convert.hpp"
 
 static_assert(sizeof(limitree_decision) == 80);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_path) == 32);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_level) == 128);
 
 static_assert(LIMITREE_MAX_PATHS == limitree::kMaxPaths);
@@ -65,8 +66,7 @@ limitree_level to_c(const LevelReport& report) {
 
 }  // namespace
 
-Status PathRequest::read(const Paths& from) {
-  const std::span<const limitree_path> paths = from.paths;
+Status PathRequest::read(std::span<const limitree_path> paths) {
   if (paths.empty()) {
     return Status(Code::kInvalidArgument, "at least one path is needed");
   }
@@ -79,16 +79,13 @@ Status PathRequest::read(const Paths& from) {
   // Only now, because the segments moved while they grew.
   const std::string_view* next = segments_.data();
   for (const limitree_path& path : paths) {
-    path_costs_.emplace_back(Path(next, path.size), path.cost);
-    next += path.size;
-  }
-  for (std::size_t i = 0; from.parts != nullptr && i < paths.size(); ++i) {
-    if (from.parts[i] < LIMITREE_PART_CHARGE ||
-        from.parts[i] > LIMITREE_PART_CHECK) {
+    if (path.part < LIMITREE_PART_CHARGE || path.part > LIMITREE_PART_CHECK) {
       return Status(Code::kInvalidArgument,
-                    "no part " + std::to_string(from.parts[i]));
+                    "no part " + std::to_string(path.part));
     }
-    path_costs_[i].part = static_cast<Part>(from.parts[i]);
+    path_costs_.emplace_back(Path(next, path.size), path.cost,
+                             static_cast<Part>(path.part));
+    next += path.size;
   }
   return {};
 }

@@ -61,17 +61,11 @@ inline void append(const limitree_str* path, std::size_t size,
   }
 }
 
-// The paths of a C caller, with a part for each, or null.
-struct Paths {
-  std::span<const limitree_path> paths;
-  const std::int32_t* parts = nullptr;
-};
-
 // The request of a C caller: one path or several, in the core's form.
 class PathRequest {
  public:
   // kInvalidArgument for an unknown part.  The strings are borrowed.
-  Status read(const Paths& from);
+  Status read(std::span<const limitree_path> paths);
 
   std::span<const PathCost> path_costs() const {
     return {path_costs_.data(), path_costs_.size()};

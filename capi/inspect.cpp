@@ -81,9 +81,9 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
                                          limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
-    const limitree_path one = {path, path_size, 0};
+    const limitree_path one = {path, path_size, 0, LIMITREE_PART_CHARGE};
     PathRequest parsed;
-    Status status = parsed.read({{&one, 1}});
+    Status status = parsed.read({&one, 1});
     if (!status.ok()) return status;
     Result<std::string> explained =
         limiter->limiter.explain(parsed.path_costs()[0].path);

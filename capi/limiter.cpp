@@ -21,7 +21,6 @@ using limitree::capi::fill;
 using limitree::capi::guarded;
 using limitree::capi::Levels;
 using limitree::capi::PathRequest;
-using limitree::capi::Paths;
 using limitree::capi::require;
 using limitree::capi::Segments;
 using limitree::capi::SharedLimiter;
@@ -30,7 +29,8 @@ using limitree::capi::view;
 namespace {
 
 Status decide(limitree_limiter* limiter, Operation operation,
-              const Paths& paths, Levels levels, limitree_decision* decision) {
+              std::span<const limitree_path> paths, Levels levels,
+              limitree_decision* decision) {
   require(limiter, "limiter", decision, "decision");
   PathRequest parsed;
   if (Status status = parsed.read(paths); !status.ok()) return status;
@@ -194,8 +194,7 @@ limitree_status limitree_reset(limitree_limiter* limiter,
 }
 
 limitree_status limitree_decide(limitree_limiter* limiter, int32_t operation,
-                                const limitree_path* paths,
-                                const int32_t* parts, size_t path_count,
+                                const limitree_path* paths, size_t path_count,
                                 limitree_level* levels, size_t level_capacity,
                                 limitree_decision* decision,
                                 limitree_error** error) {
@@ -205,8 +204,7 @@ limitree_status limitree_decide(limitree_limiter* limiter, int32_t operation,
     }
     require(paths != nullptr || path_count == 0, "paths");
     return decide(limiter, static_cast<Operation>(operation),
-                  {{paths, path_count}, parts}, {levels, level_capacity},
-                  decision);
+                  {paths, path_count}, {levels, level_capacity}, decision);
   });
 }
 

@@ -527,13 +527,6 @@ LIMITREE_API limitree_status limitree_set_pressure(limitree_limiter *limiter,
 #define LIMITREE_MAX_PATHS 4096
 #define LIMITREE_MAX_LEVELS 4096
 
-/* A path, and the cost to charge along it. */
-typedef struct limitree_path {
-  const limitree_str *segments;
-  size_t size;
-  int64_t cost;
-} limitree_path;
-
 enum {
   LIMITREE_AUTHORIZE = 0,
   LIMITREE_PEEK = 1,
@@ -550,12 +543,19 @@ enum {
   LIMITREE_PART_CHECK = 2          /* they count but are not charged */
 };
 
+/* A path, and the cost to charge along it. */
+typedef struct limitree_path {
+  const limitree_str *segments;
+  size_t size;
+  int64_t cost;
+  int32_t part; /* LIMITREE_PART_CHARGE ... */
+} limitree_path;
+
 /*
  * The general form of the functions above: one operation on the union of the
  * levels of all paths, all or nothing.  A bucket that several paths reach is
  * one level, with the largest cost.
  *
- * `parts` has as many entries as `paths`, or is NULL, which charges all paths.
  * The request is allowed if and only if all levels that count fit.  Then all
  * levels are charged, except levels that are only checked, and levels of
  * LIMITREE_PART_SPEND_IF_FITS that do not fit.  A bucket that several paths
@@ -574,8 +574,8 @@ enum {
  */
 LIMITREE_API limitree_status limitree_decide(
     limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
-    const int32_t *parts, size_t path_count, limitree_level *levels,
-    size_t level_capacity, limitree_decision *decision, limitree_error **error);
+    size_t path_count, limitree_level *levels, size_t level_capacity,
+    limitree_decision *decision, limitree_error **error);
 
 /* ---- Without blocking ---------------------------------------------------- */
 
@@ -595,9 +595,8 @@ limitree_authorize_async(limitree_limiter *limiter, const limitree_str *path,
  * Since 0.1. */
 LIMITREE_API limitree_status limitree_decide_async(
     limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
-    const int32_t *parts, size_t path_count, void *request,
-    limitree_level *levels, size_t level_capacity, limitree_decision *decision,
-    limitree_error **error);
+    size_t path_count, void *request, limitree_level *levels,
+    size_t level_capacity, limitree_decision *decision, limitree_error **error);
 
 /* limitree_reset without blocking: LIMITREE_OK, or LIMITREE_PENDING and exactly
  * one completion, whose decision means nothing.  Since 0.1. */

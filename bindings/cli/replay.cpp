@@ -88,7 +88,7 @@ Replay::Replay(const ReplayOptions& options)
     // A root that the tree does not have would fail for every line.
     if (const auto root = path_template.root()) {
       const limitree_str segment = to_str(*root);
-      const limitree_path path = {&segment, 1, 0};
+      const limitree_path path = {&segment, 1, 0, LIMITREE_PART_CHARGE};
       Decision decision;
       ErrorHandle error;
       const limitree_status status =
@@ -138,7 +138,7 @@ void Replay::play_line(std::string_view line) {
   for (std::size_t i = 0; i < templates_.size(); ++i) {
     templates_[i].fill(request);
     const std::vector<limitree_str>& path = templates_[i].path();
-    paths_[i] = {path.data(), path.size(), 1};
+    paths_[i] = {path.data(), path.size(), 1, LIMITREE_PART_CHARGE};
   }
   decide();
 }

@@ -92,7 +92,7 @@ Simulated simulate(const Kind& kind, const Simulation& simulation) {
   std::size_t first = 0;  // the first within a period
   for (const std::int64_t at_ns : simulation.offered_ns) {
     now_ns = kStartNs + at_ns;
-    const limitree_path path = {&segment, 1, 1};
+    const limitree_path path = {&segment, 1, 1, LIMITREE_PART_CHARGE};
     if (limiter.decide(LIMITREE_AUTHORIZE, {&path, 1}).limited != 0) continue;
     one.admitted_ns.push_back(at_ns);
     while (one.admitted_ns[first] <= at_ns - simulation.period_ns) ++first;

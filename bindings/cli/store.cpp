@@ -47,7 +47,8 @@ Limiter limiter_for(const CallerOptions& options) {
 std::vector<limitree_level> look(Limiter* limiter,
                                  const std::vector<limitree_str>& path,
                                  std::int64_t cost) {
-  const limitree_path one = {path.data(), path.size(), cost};
+  const limitree_path one = {path.data(), path.size(), cost,
+                             LIMITREE_PART_CHARGE};
   std::vector<limitree_level> levels(kMaxLevels);
   const Decision decision = limiter->decide(LIMITREE_LOOK, {&one, 1}, levels);
   levels.resize(

@@ -50,7 +50,8 @@ class Trial {
     now_ns_ += step.after_ns;
     for (std::int64_t i = 0; i < step.times; ++i) {
       if (i != 0) now_ns_ += step.every_ns;
-      attempts.push_back(attempt({path.data(), path.size(), step.cost}));
+      attempts.push_back(
+          attempt({path.data(), path.size(), step.cost, LIMITREE_PART_CHARGE}));
     }
     return attempts;
   }

@@ -27,21 +27,16 @@ static_assert(LIMITREE_AUTHORIZE == 0 && LIMITREE_REFUND == 3);
 class Paths {
  public:
   explicit Paths(const limitree_path& one) : one_(one) {}
-  Paths(std::vector<limitree_path> many, std::vector<std::int32_t> parts)
-      : many_(std::move(many)), parts_(std::move(parts)) {}
+  explicit Paths(std::vector<limitree_path> many) : many_(std::move(many)) {}
 
   const limitree_path* data() const {
     return many_.empty() ? &one_ : many_.data();
   }
   std::size_t size() const { return many_.empty() ? 1 : many_.size(); }
-  const std::int32_t* parts() const {  // null: charge all
-    return parts_.empty() ? nullptr : parts_.data();
-  }
 
  private:
   limitree_path one_{};
   std::vector<limitree_path> many_;
-  std::vector<std::int32_t> parts_;
 };
 
 // A request of JavaScript.
@@ -107,19 +102,19 @@ bool Request::read(napi_env env, napi_callback_info info) {
 
 Paths Request::paths() const {
   if (has_one_path()) {
-    return Paths({segments_.data(), segments_.size(), cost_});
+    return Paths(
+        {segments_.data(), segments_.size(), cost_, LIMITREE_PART_CHARGE});
   }
   std::vector<limitree_path> paths;
   const limitree_str* next = segments_.data();
   const double* number = numbers_ + kInputSize;
-  std::vector<std::int32_t> parts;
   for (std::size_t i = kOnePath; i < paths_; ++i, number += kPathSize) {
     const auto size = static_cast<std::size_t>(number[kSegments]);
-    paths.push_back({next, size, static_cast<std::int64_t>(number[kPathCost])});
-    parts.push_back(static_cast<std::int32_t>(number[kPathPart]));
+    paths.push_back({next, size, static_cast<std::int64_t>(number[kPathCost]),
+                     static_cast<std::int32_t>(number[kPathPart])});
     next += size;
   }
-  return Paths(std::move(paths), std::move(parts));
+  return Paths(std::move(paths));
 }
 
 // The name of that segment in error messages: "path[1]".
@@ -170,7 +165,7 @@ void decide(const Request& request) {
   std::array<limitree_level, kMaxLevels> levels;
   const Paths paths = request.paths();
   check(limitree_decide, limiter, request.operation(), paths.data(),
-        paths.parts(), paths.size(), levels.data(), levels.size(), &decision);
+        paths.size(), levels.data(), levels.size(), &decision);
   write(request, decision, levels.data());
 }
 
@@ -189,9 +184,8 @@ void start(const Request& request) {
   limitree_decision decision;
   limitree_error* error = nullptr;
   const limitree_status status = limitree_decide_async(
-      native.engine().get(), request.operation(), paths.data(), paths.parts(),
-      paths.size(), pending.get(), pending->levels.get(), capacity, &decision,
-      &error);
+      native.engine().get(), request.operation(), paths.data(), paths.size(),
+      pending.get(), pending->levels.get(), capacity, &decision, &error);
   const ErrorHandle owner(error);
   request.numbers()[kPending] = status == LIMITREE_PENDING ? 1 : 0;
   if (status == LIMITREE_PENDING) {

@@ -97,24 +97,17 @@ PyObject* noted(Native* native, const limitree_decision& decision,
   return made;
 }
 
-// The arguments of limitree_decide.
-struct Paths {
-  const limitree_path* data;
-  const std::int32_t* parts;
-  std::size_t size;
-};
-
 // Runs the general form of `operation` and keeps the verdict of each level.  If
 // only a denial is wanted, returns None for an allowed decision.
 PyObject* decide_with_levels(Native* native, std::int32_t operation,
-                             const Paths& paths, Truth truth = Truth::kNone) {
+                             std::span<const limitree_path> paths,
+                             Truth truth = Truth::kNone) {
   std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
   const bool done =
       native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_decide(limiter, operation, paths.data, paths.parts,
-                               paths.size, levels.data(), levels.size(),
-                               &decision, error);
+        return limitree_decide(limiter, operation, paths.data(), paths.size(),
+                               levels.data(), levels.size(), &decision, error);
       });
   if (!done) return nullptr;
   if (decision.limited == 0 && truth == Truth::kDenial) {
@@ -172,8 +165,9 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
     Py_DECREF(decision);
   }
   if (options.levels) {
-    const limitree_path one = {path.data(), path.size(), options.cost};
-    return decide_with_levels(native, operation, {&one, nullptr, 1});
+    const limitree_path one = {path.data(), path.size(), options.cost,
+                               LIMITREE_PART_CHARGE};
+    return decide_with_levels(native, operation, {&one, 1});
   }
   limitree_decision decision;
   const bool done =
@@ -215,14 +209,14 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
     if (!paths.read(values[0], values[1], values[3])) return nullptr;
     if (with_levels) {
       return decide_with_levels(native, operation,
-                                {paths.data(), paths.parts(), paths.size()});
+                                {paths.data(), paths.size()});
     }
     limitree_decision decision;
-    const bool done = native->call([&](limitree_limiter* limiter,
-                                       limitree_error** error) {
-      return limitree_decide(limiter, operation, paths.data(), paths.parts(),
-                             paths.size(), nullptr, 0, &decision, error);
-    });
+    const bool done =
+        native->call([&](limitree_limiter* limiter, limitree_error** error) {
+          return limitree_decide(limiter, operation, paths.data(), paths.size(),
+                                 nullptr, 0, &decision, error);
+        });
     if (!done) return nullptr;
     return noted(native, decision, new_decision(decision, nullptr));
   } catch (const std::bad_alloc&) {
@@ -272,8 +266,9 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
   }
   if (options.levels) {
     const std::array path = {limitree_str{"user", 4}, user, action};
-    const limitree_path one = {path.data(), path.size(), options.cost};
-    return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, nullptr, 1},
+    const limitree_path one = {path.data(), path.size(), options.cost,
+                               LIMITREE_PART_CHARGE};
+    return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, 1},
                               Truth::kDenial);
   }
   limitree_decision decision;

@@ -122,9 +122,8 @@ bool PathList::for_each(PyObject* values, const char* name, const Read& read) {
 }
 
 bool PathList::read_parts(PyObject* parts) {
-  parts_.resize(paths_.size());
   return for_each(parts, "parts", [&](PyObject* part, std::size_t i) {
-    return read_part(part, &parts_[i]);
+    return read_part(part, &paths_[i].part);
   });
 }
 
@@ -149,7 +148,8 @@ bool PathList::append(PyObject* path, const char* name, std::int64_t cost) {
       return false;
     }
   }
-  paths_.push_back({segments.data(), segments.size(), cost});
+  paths_.push_back(
+      {segments.data(), segments.size(), cost, LIMITREE_PART_CHARGE});
   segments_.push_back(std::move(segments));
   owners_.push_back(std::move(items));
   return true;

@@ -29,9 +29,6 @@ class PathList {
 
   const limitree_path* data() const { return paths_.data(); }
   std::size_t size() const { return paths_.size(); }
-  const std::int32_t* parts() const {  // null: charge all
-    return parts_.empty() ? nullptr : parts_.data();
-  }
 
  private:
   bool append(PyObject* path, const char* name, std::int64_t cost);
@@ -43,7 +40,6 @@ class PathList {
   std::vector<pybind11::object> owners_;
   std::vector<std::vector<limitree_str>> segments_;
   std::vector<limitree_path> paths_;
-  std::vector<std::int32_t> parts_;
 };
 
 }  // namespace limitree::python

@@ -120,9 +120,9 @@ py::object start(Native& native, std::int32_t operation,
 
   limitree_decision decision;
   const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_decide_async(
-        limiter, operation, list.data(), list.parts(), list.size(),
-        pending.get(), pending->levels.get(), capacity, &decision, error);
+    return limitree_decide_async(limiter, operation, list.data(), list.size(),
+                                 pending.get(), pending->levels.get(), capacity,
+                                 &decision, error);
   };
   if (start(native, &pending, call)) return future;
   py::object made = decision_of(decision, *pending);

@@ -248,7 +248,7 @@ void Decider::decide(std::int32_t operation, const PathList& list,
     limitree_decision decision;
     limitree_error* error = nullptr;
     const limitree_status status = limitree_decide(
-        limiter_, operation, paths.data(), list.parts().data(), paths.size(),
+        limiter_, operation, paths.data(), paths.size(),
         most == 0 ? nullptr : levels_.get(), most, &decision, &error);
     const ErrorHandle owner(error);
     if (status < 0) {
@@ -265,12 +265,12 @@ void Decider::decide(std::int32_t operation, const PathList& list,
       store_loop_, request, sink, list.omits_levels(),
       std::min(most, (list.segment_count() + 1) * kLevelsPerSegment));
   const std::span<limitree_level> levels = pending->levels();
-  start(std::move(pending), [&](void* user, limitree_decision* decision,
-                                limitree_error** error) {
-    return limitree_decide_async(limiter_, operation, paths.data(),
-                                 list.parts().data(), paths.size(), user,
-                                 levels.data(), levels.size(), decision, error);
-  });
+  start(std::move(pending),
+        [&](void* user, limitree_decision* decision, limitree_error** error) {
+          return limitree_decide_async(limiter_, operation, paths.data(),
+                                       paths.size(), user, levels.data(),
+                                       levels.size(), decision, error);
+        });
 }
 
 void Decider::reset(const PathList& list, ClientRequest* request,

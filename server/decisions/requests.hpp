@@ -51,8 +51,6 @@ inline constexpr LimiterOperation kLimiterOperations[] = {
 class PathList {
  public:
   const std::vector<limitree_path>& paths() const { return paths_; }
-  // One for each path.
-  const std::vector<std::int32_t>& parts() const { return parts_; }
   std::size_t segment_count() const { return segments_.size(); }
   // Whether the answer is written without the levels of the decision ...
   bool omits_levels() const { return omits_levels_; }
@@ -68,7 +66,6 @@ class PathList {
   void clear() {
     empty(&segments_);
     empty(&paths_);
-    empty(&parts_);
     omits_levels_ = leaf_only_ = false;
     needs_levels_ = true;
   }
@@ -80,8 +77,7 @@ class PathList {
   // Adds a path of all segments from `first` on.  They may still move:
   // finish() tells where they are.
   void add_path(std::size_t first, std::int64_t cost, std::int32_t part) {
-    paths_.push_back({nullptr, segments_.size() - first, cost});
-    parts_.push_back(part);
+    paths_.push_back({nullptr, segments_.size() - first, cost, part});
   }
 
   // Call this when the whole request is read.  `cost` is the cost of paths
@@ -102,7 +98,6 @@ class PathList {
  private:
   std::vector<limitree_str> segments_;  // of all paths
   std::vector<limitree_path> paths_;
-  std::vector<std::int32_t> parts_;
 };
 
 // A request of Envoy.

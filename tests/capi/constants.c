@@ -195,10 +195,11 @@ LIES(limitree_completion, error, 8);
 LIES(limitree_completion, decision, 16);
 LIES(limitree_completion, status, 96);
 
-SIZE(limitree_path, 24);
+SIZE(limitree_path, 32);
 LIES(limitree_path, segments, 0);
 LIES(limitree_path, size, 8);
 LIES(limitree_path, cost, 16);
+LIES(limitree_path, part, 24);
 
 SIZE(limitree_counter, 64);
 LIES(limitree_counter, name, 0);

@@ -37,7 +37,8 @@ class HttpTest : public testing::Test {
 
   void path_cost(std::vector<std::string> segments, std::int64_t cost) {
     const auto path = to_path(segments);
-    const std::array paths = {limitree_path{path.data(), path.size(), cost}};
+    const std::array paths = {
+        limitree_path{path.data(), path.size(), cost, LIMITREE_PART_CHARGE}};
     room_.resize(8);
     decision_ = limiter_.decide(LIMITREE_AUTHORIZE, paths, room_);
     room_.resize(static_cast<std::size_t>(decision_.level_count));

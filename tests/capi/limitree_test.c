@@ -173,11 +173,13 @@ static void test_levels(void) {
   paths[0].segments = login;
   paths[0].size = 3;
   paths[0].cost = 3;
+  paths[0].part = LIMITREE_PART_CHARGE;
   paths[1].segments = trade;
   paths[1].size = 3;
   paths[1].cost = 1;
+  paths[1].part = LIMITREE_PART_CHARGE;
   memset(levels, 0x55, sizeof levels);
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, NULL, 2, levels, 2,
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, levels, 2,
                         &decision, NULL) == LIMITREE_OK);
   CHECK(!decision.limited && decision.flags == LIMITREE_SHADOWED);
   CHECK(decision.level_count == 3);
@@ -192,14 +194,14 @@ static void test_levels(void) {
   CHECK(levels[0].path == 0 && levels[1].path == 0);
   CHECK(levels[2].limit == INT64_C(0x5555555555555555)); /* beyond capacity */
 
-  CHECK(limitree_decide(limiter, LIMITREE_PEEK, paths, NULL, 2, levels, 4,
-                        &decision, NULL) == LIMITREE_OK);
+  CHECK(limitree_decide(limiter, LIMITREE_PEEK, paths, 2, levels, 4, &decision,
+                        NULL) == LIMITREE_OK);
   CHECK(levels[2].path == 1 && levels[2].limit == 6);
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, NULL, 2, NULL, 0,
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, NULL, 0,
                         &decision, NULL) == LIMITREE_OK);
   CHECK(decision.level_count == 3);
-  CHECK(limitree_decide_async(limiter, LIMITREE_PEEK, paths, NULL, 2, NULL,
-                              NULL, 0, &decision, NULL) == LIMITREE_OK);
+  CHECK(limitree_decide_async(limiter, LIMITREE_PEEK, paths, 2, NULL, NULL, 0,
+                              &decision, NULL) == LIMITREE_OK);
   CHECK(limitree_authorize_async(limiter, trade, 3, 1, NULL, &decision, NULL) ==
         LIMITREE_OK);
   CHECK(limitree_loop_fd(limiter) == -1);
@@ -241,8 +243,6 @@ static void test_parts(void) {
   limitree_limiter *limiter = make_limiter();
   const limitree_str alex[] = {str("user"), str("alex")};
   const limitree_str bob[] = {str("user"), str("bob")};
-  const int32_t parts[] = {LIMITREE_PART_CHECK, LIMITREE_PART_SPEND_IF_FITS};
-  const int32_t bad[] = {LIMITREE_PART_CHARGE, 3};
   limitree_path paths[2];
   limitree_level levels[2];
   limitree_decision decision;
@@ -250,24 +250,27 @@ static void test_parts(void) {
   paths[0].segments = alex;
   paths[0].size = 2;
   paths[0].cost = 16;
+  paths[0].part = LIMITREE_PART_CHECK;
   paths[1].segments = bob;
   paths[1].size = 2;
   paths[1].cost = 10;
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, parts, 2, levels, 2,
+  paths[1].part = LIMITREE_PART_SPEND_IF_FITS;
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, levels, 2,
                         &decision, NULL) == LIMITREE_OK);
   CHECK(!decision.limited && decision.level_count == 2);
   CHECK(levels[0].mode == LIMITREE_CHECK && !levels[0].charged);
   CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].charged);
   /* Now bob has 6 left: 10 do not fit, but a shadow limit denies nothing. */
-  CHECK(limitree_decide_async(limiter, LIMITREE_AUTHORIZE, paths, parts, 2,
-                              NULL, levels, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(limitree_decide_async(limiter, LIMITREE_AUTHORIZE, paths, 2, NULL,
+                              levels, 2, &decision, NULL) == LIMITREE_OK);
   CHECK(!decision.limited && decision.flags == LIMITREE_SHADOWED);
   CHECK(levels[1].limited && !levels[1].charged && levels[1].remaining == 6);
-  /* NULL: all are charged. */
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, NULL, 2, levels, 2,
+  paths[0].part = paths[1].part = LIMITREE_PART_CHARGE;
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, levels, 2,
                         &decision, NULL) == LIMITREE_OK);
   CHECK(decision.limited && levels[0].remaining == 16);
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, bad, 2, NULL, 0,
+  paths[1].part = 3;
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, NULL, 0,
                         &decision, &error) == LIMITREE_INVALID_ARGUMENT);
   CHECK(strcmp(limitree_error_message(error), "no part 3") == 0);
   limitree_error_free(error);
@@ -282,7 +285,7 @@ static void test_too_many_paths(void) {
   limitree_decision decision;
   limitree_error *error = NULL;
   size_t i;
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, NULL,
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths,
                         LIMITREE_MAX_PATHS + 1, NULL, 0, &decision,
                         &error) == LIMITREE_INVALID_ARGUMENT);
   CHECK(strcmp(limitree_error_message(error),
@@ -293,9 +296,8 @@ static void test_too_many_paths(void) {
     paths[i].size = 2;
     paths[i].cost = 1;
   }
-  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, NULL,
-                        LIMITREE_MAX_PATHS, NULL, 0, &decision,
-                        &error) == LIMITREE_OK);
+  CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, LIMITREE_MAX_PATHS,
+                        NULL, 0, &decision, &error) == LIMITREE_OK);
   CHECK(decision.level_count == 1 && decision.remaining == 15);
   limitree_limiter_free(limiter);
 }
@@ -620,6 +622,7 @@ static void test_bad_arguments(void) {
   one.segments = NULL;
   one.size = 1;
   one.cost = 1;
+  one.part = LIMITREE_PART_CHARGE;
 
   status = limitree_authorize(NULL, path, 2, 1, &decision, &error);
   check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
@@ -635,18 +638,17 @@ static void test_bad_arguments(void) {
   status = limitree_authorize(limiter, path, 2, -1, &decision, &error);
   check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
                 "cost must not be negative, is -1");
-  status =
-      limitree_decide(limiter, 7, &one, NULL, 1, NULL, 0, &decision, &error);
+  status = limitree_decide(limiter, 7, &one, 1, NULL, 0, &decision, &error);
   check_refused(status, LIMITREE_INVALID_ARGUMENT, error, "no operation 7");
-  status = limitree_decide(limiter, LIMITREE_AUTHORIZE, NULL, NULL, 1, NULL, 0,
+  status = limitree_decide(limiter, LIMITREE_AUTHORIZE, NULL, 1, NULL, 0,
                            &decision, &error);
   check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
                 "paths must not be null");
-  status = limitree_decide(limiter, LIMITREE_AUTHORIZE, &one, NULL, 0, NULL, 0,
+  status = limitree_decide(limiter, LIMITREE_AUTHORIZE, &one, 0, NULL, 0,
                            &decision, &error);
   check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
                 "at least one path is needed");
-  status = limitree_decide(limiter, LIMITREE_AUTHORIZE, &one, NULL, 1, NULL, 0,
+  status = limitree_decide(limiter, LIMITREE_AUTHORIZE, &one, 1, NULL, 0,
                            &decision, &error);
   check_refused(status, LIMITREE_INVALID_ARGUMENT, error,
                 "path must not be null");

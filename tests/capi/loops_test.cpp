@@ -84,9 +84,9 @@ TEST_F(CapiLoops, ResetWithoutBlocking) {
   run(other.get(), inbox, 2);
   EXPECT_EQ(inbox.status[0], LIMITREE_OK);
   limitree_level levels[2] = {};
-  const limitree_path paths[] = {{path, 3, 0}};
-  ASSERT_EQ(limitree_decide(limiter.get(), LIMITREE_PEEK, paths, nullptr, 1,
-                            levels, 2, &decision, nullptr),
+  const limitree_path paths[] = {{path, 3, 0, LIMITREE_PART_CHARGE}};
+  ASSERT_EQ(limitree_decide(limiter.get(), LIMITREE_PEEK, paths, 1, levels, 2,
+                            &decision, nullptr),
             0);
   EXPECT_EQ(levels[0].remaining, 16);
   EXPECT_EQ(levels[1].remaining, 6);

@@ -169,13 +169,13 @@ int main() {
     names[i] = "caller" + std::to_string(i);
     segments[i][0] = str(user);
     segments[i][1] = str(names[i]);
-    paths[i] = {segments[i], 2, 1};
+    paths[i] = {segments[i], 2, 1, LIMITREE_PART_CHARGE};
   }
   limitree_level levels[80];
   limitree_decision decision;
   starve("decide", [&](limitree_error** error) {
-    return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, nullptr, 40,
-                           levels, 80, &decision, error);
+    return limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 40, levels, 80,
+                           &decision, error);
   });
   // The starved attempts charged nothing.
   expect(decision.level_count == 80 && levels[0].remaining == 15,

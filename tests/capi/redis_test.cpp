@@ -107,13 +107,12 @@ TEST_F(CapiRedis, GivesTheVerdictOfEachLevelLater) {
   Inbox inbox;
   const Limiter limiter = limiter_on(url(), &inbox);
   const limitree_str path[] = {{"user", 4}, {"carol", 5}, {"trade", 5}};
-  const limitree_path paths[] = {{path, 3, 2}};
+  const limitree_path paths[] = {{path, 3, 2, LIMITREE_PART_CHARGE}};
   limitree_level levels[2] = {};
   limitree_decision decision;
-  ASSERT_EQ(
-      limitree_decide_async(limiter.get(), LIMITREE_AUTHORIZE, paths, nullptr,
-                            1, nullptr, levels, 2, &decision, nullptr),
-      LIMITREE_PENDING);
+  ASSERT_EQ(limitree_decide_async(limiter.get(), LIMITREE_AUTHORIZE, paths, 1,
+                                  nullptr, levels, 2, &decision, nullptr),
+            LIMITREE_PENDING);
   run(limiter.get(), inbox, 1);
   EXPECT_EQ(levels[0].remaining, 14);
   EXPECT_EQ(levels[1].remaining, 4);

@@ -86,15 +86,14 @@ void decide(std::string_view message, limitree::Limiter* limiter) {
   static limitree::server::DecideRequest request;
   static std::vector<limitree_level> levels(64);
   request.read(message);
-  require(request.parts().size() == request.paths().size());
   for (std::int32_t operation = LIMITREE_AUTHORIZE;
        operation <= LIMITREE_REFUND; ++operation) {
     limitree_decision decision;
     limitree_error* error = nullptr;
     const limitree_status status =
         limitree_decide(limiter->get(), operation, request.paths().data(),
-                        request.parts().data(), request.paths().size(),
-                        levels.data(), levels.size(), &decision, &error);
+                        request.paths().size(), levels.data(), levels.size(),
+                        &decision, &error);
     const limitree::ErrorHandle owner(error);
     if (status < 0) {
       const auto failed = limitree::server::message_for_client(status, error);

@@ -109,15 +109,14 @@ Requests read(std::string_view bytes, std::size_t piece) {
 
 void decide(const PathRequest& request, limitree::Limiter* limiter) {
   static std::vector<limitree_level> levels(64);
-  require(request.parts().size() == request.paths().size());
   for (std::int32_t operation = LIMITREE_AUTHORIZE;
        operation <= LIMITREE_REFUND; ++operation) {
     limitree_decision decision;
     limitree_error* error = nullptr;
     const limitree_status status =
         limitree_decide(limiter->get(), operation, request.paths().data(),
-                        request.parts().data(), request.paths().size(),
-                        levels.data(), levels.size(), &decision, &error);
+                        request.paths().size(), levels.data(), levels.size(),
+                        &decision, &error);
     const limitree::ErrorHandle owner(error);
     std::string answer;
     if (status < 0) {

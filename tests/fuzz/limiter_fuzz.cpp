@@ -51,9 +51,10 @@ struct Question {
       constexpr std::int64_t kCosts[] = {1, 2, 3, 5, 20, 0, 1000, INT64_MAX};
       const std::int64_t cost = input->one_in(2) ? input->pick(kCosts) : 1;
       const std::size_t depth = form == 0 ? 1 : form == 1 ? 3 : 2;
-      paths[i] = {segments[i].data(), depth, cost};
-      parts[i] = size == 2 && input->one_in(3) ? std::int32_t{input->byte()} % 3
-                                               : LIMITREE_PART_CHARGE;
+      const std::int32_t part = size == 2 && input->one_in(3)
+                                    ? std::int32_t{input->byte()} % 3
+                                    : LIMITREE_PART_CHARGE;
+      paths[i] = {segments[i].data(), depth, cost, part};
     }
   }
   Question(const Question&) = delete;
@@ -61,7 +62,6 @@ struct Question {
 
   std::array<std::array<limitree_str, 3>, 2> segments{};
   std::array<limitree_path, 2> paths{};
-  std::array<std::int32_t, 2> parts{};
   std::size_t size;
 };
 
@@ -157,8 +157,7 @@ Answer Game::ask(std::int32_t operation, const Question& question, bool look) {
   Answer answer{};
   answer.levels.resize(kMostLevels);
   limitree_error* error = nullptr;
-  require(limitree_decide(limiter_, operation, paths.data(),
-                          question.parts.data(), question.size,
+  require(limitree_decide(limiter_, operation, paths.data(), question.size,
                           answer.levels.data(), kMostLevels, &answer.decision,
                           &error) == LIMITREE_OK);
   require(error == nullptr);
@@ -313,8 +312,8 @@ void Game::mistake() {
   limitree_decision decision{};
   limitree_error* error = nullptr;
   const limitree_status status =
-      limitree_decide(limiter_, operation, question.paths.data(), nullptr,
-                      question.size, nullptr, 0, &decision, &error);
+      limitree_decide(limiter_, operation, question.paths.data(), question.size,
+                      nullptr, 0, &decision, &error);
   expect_failure(status, error);
   require(decision.level_count == 0 && decision.limit == 0);
 }

@@ -90,13 +90,12 @@ class CapiRunner {
       return;
     }
     const limitree_path path = {segments.data(), segments.size(),
-                                step.at("cost")};
+                                step.at("cost"), LIMITREE_PART_CHARGE};
     std::vector<limitree_level> levels(16);
     limitree_decision decision{};
-    ASSERT_EQ(
-        limitree_decide(limiter_, kOperations.at(operation), &path, nullptr, 1,
-                        levels.data(), levels.size(), &decision, nullptr),
-        LIMITREE_OK);
+    ASSERT_EQ(limitree_decide(limiter_, kOperations.at(operation), &path, 1,
+                              levels.data(), levels.size(), &decision, nullptr),
+              LIMITREE_OK);
     const json& expect = step.at("expect");
     ASSERT_EQ(static_cast<std::size_t>(decision.level_count),
               expect.at("levels").size());

@@ -128,13 +128,14 @@ class CapiRunner {
     for (const std::string& text : roots) yaml += text;
     std::vector<limitree_path> paths;
     for (std::size_t i = 0; i < segments.size(); ++i) {
-      paths.push_back({&segments[i], 1, step.at("levels")[i].at("cost")});
+      paths.push_back({&segments[i], 1, step.at("levels")[i].at("cost"),
+                       LIMITREE_PART_CHARGE});
     }
     // A request needs a path, so this one has no limits.
     const limitree_str free = {"free", 4};
     if (paths.empty()) {
       yaml = "  free: {}\n";
-      paths.push_back({&free, 1, 1});
+      paths.push_back({&free, 1, 1, LIMITREE_PART_CHARGE});
     }
 
     limitree_status status = reload(yaml);
@@ -142,8 +143,8 @@ class CapiRunner {
     std::vector<limitree_level> levels(segments.size() + 1);
     if (status == LIMITREE_OK) {
       status = limitree_decide(limiter_, kOperations.at(op), paths.data(),
-                               nullptr, paths.size(), levels.data(),
-                               levels.size(), &decision, nullptr);
+                               paths.size(), levels.data(), levels.size(),
+                               &decision, nullptr);
     }
     ASSERT_EQ(status == LIMITREE_OK, !expect.contains("error")) << expect;
     if (status != LIMITREE_OK) return;

@@ -101,11 +101,11 @@ json in_tree(const std::string& text) {
   EXPECT_EQ(limitree_limiter_new(config, &limiter, nullptr), LIMITREE_OK);
   limitree_config_free(config);
   const limitree_str segment = {"job", 3};
-  const limitree_path path = {&segment, 1, 1};
+  const limitree_path path = {&segment, 1, 1, LIMITREE_PART_CHARGE};
   std::vector<limitree_level> levels(8);
   limitree_decision decision;
-  EXPECT_EQ(limitree_decide(limiter, LIMITREE_PEEK, &path, nullptr, 1,
-                            levels.data(), levels.size(), &decision, nullptr),
+  EXPECT_EQ(limitree_decide(limiter, LIMITREE_PEEK, &path, 1, levels.data(),
+                            levels.size(), &decision, nullptr),
             LIMITREE_OK);
   for (std::int32_t i = 0; i < decision.level_count; ++i) {
     const limitree_level& level = levels[static_cast<std::size_t>(i)];

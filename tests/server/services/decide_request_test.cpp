@@ -51,8 +51,8 @@ TEST(DecideRequest, ReadsAllFields) {
   EXPECT_EQ(request.paths()[0].cost, 3);
   EXPECT_EQ(segments_of(request.paths()[1]), (Words{"ip"}));
   EXPECT_EQ(request.paths()[1].cost, 7);
-  EXPECT_EQ(request.parts(), (std::vector<std::int32_t>{LIMITREE_PART_CHARGE,
-                                                        LIMITREE_PART_CHECK}));
+  EXPECT_EQ(request.paths()[0].part, LIMITREE_PART_CHARGE);
+  EXPECT_EQ(request.paths()[1].part, LIMITREE_PART_CHECK);
   EXPECT_TRUE(request.omits_levels());
   EXPECT_EQ(request.segment_count(), 4u);
 }

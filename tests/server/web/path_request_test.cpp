@@ -17,8 +17,7 @@ std::string text_of(const PathRequest& request) {
       if (j > 0) text += '/';
       text.append(path.segments[j].data, path.segments[j].size);
     }
-    text += " x" + std::to_string(path.cost) + " p" +
-            std::to_string(request.parts()[i]);
+    text += " x" + std::to_string(path.cost) + " p" + std::to_string(path.part);
   }
   return text;
 }
