@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "text/number.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -101,7 +102,7 @@ Status read_share(const Setting& setting, std::int64_t least, Share* out) {
   return {};
 }
 
-Status read_text(const Setting& setting, std::size_t most, std::string* out) {
+Status read_text(const Setting& setting, std::string* out, std::size_t most) {
   const auto is_control = [](char c) {
     return static_cast<unsigned char>(c) < ' ' || c == 0x7f;
   };
@@ -113,6 +114,17 @@ Status read_text(const Setting& setting, std::size_t most, std::string* out) {
     return refuse(setting, "must not have control characters");
   }
   *out = setting.value;
+  return {};
+}
+
+Status read_index(const Setting& setting,
+                  std::span<const std::string_view> words, std::size_t* out) {
+  const auto found = std::ranges::find(words, setting.value);
+  if (found == words.end()) {
+    return refuse(setting, "must be " + join(words.first(words.size() - 1)) +
+                               " or " + std::string(words.back()));
+  }
+  *out = static_cast<std::size_t>(found - words.begin());
   return {};
 }
 

@@ -6,7 +6,9 @@
 #ifndef LIMITREE_LIMITER_OPTION_VALUES_HPP
 #define LIMITREE_LIMITER_OPTION_VALUES_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -40,7 +42,22 @@ Status read_switch(const Setting& setting, bool* out);
 Status read_share(const Setting& setting, std::int64_t least, Share* out);
 
 // Text without control characters, at most `most` bytes.
-Status read_text(const Setting& setting, std::size_t most, std::string* out);
+Status read_text(const Setting& setting, std::string* out,
+                 std::size_t most = 4096);
+
+// One of `words`: its index.
+Status read_index(const Setting& setting,
+                  std::span<const std::string_view> words, std::size_t* out);
+
+// The same for an enumeration whose values are numbered as `words`.
+template <typename Enum, std::size_t kCount>
+Status read_word(const Setting& setting,
+                 const std::string_view (&words)[kCount], Enum* out) {
+  auto index = static_cast<std::size_t>(*out);
+  Status status = read_index(setting, words, &index);
+  *out = static_cast<Enum>(index);
+  return status;
+}
 
 }  // namespace limitree
 

@@ -14,8 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The limit for names and texts that have no other.
-constexpr std::size_t kMaxText = 4096;
 constexpr std::size_t kMaxPrefix = 100;
 constexpr std::size_t kMaxClientName = 100;
 
@@ -65,7 +63,7 @@ Status set_client_name(const Setting& setting, Options* options) {
   }
   redis::Settings& settings = options->redis_settings;
   settings.sentinel_login.client_name = setting.value;
-  return read_text(setting, kMaxClientName, &settings.login.client_name);
+  return read_text(setting, &settings.login.client_name, kMaxClientName);
 }
 
 // Braces in a key choose its slot in a cluster; the prefix must not add any.
@@ -73,57 +71,17 @@ Status set_prefix(const Setting& setting, Options* options) {
   if (setting.value.find_first_of("{}") != std::string_view::npos) {
     return refuse(setting, "must not have braces");
   }
-  return read_text(setting, kMaxPrefix, &options->redis_settings.prefix);
-}
-
-Status set_connections(const Setting& setting, Options* options) {
-  std::int64_t number = 0;
-  Status status = read_number(setting, 1, 64, &number);
-  if (!status.ok()) return status;
-  options->redis_settings.connections = static_cast<std::int32_t>(number);
-  return status;
-}
-
-Status set_on_store_error(const Setting& setting, Options* options) {
-  constexpr std::string_view kWords[] = {"raise", "allow", "deny", "local"};
-  const auto* const word = std::ranges::find(kWords, setting.value);
-  if (word == std::end(kWords)) {
-    return refuse(setting, "must be raise, allow, deny or local");
-  }
-  options->on_store_error = static_cast<OnStoreError>(word - kWords);
-  return {};
-}
-
-Status set_stop_increment(const Setting& setting, Options* options) {
-  constexpr std::string_view kWords[] = {"off", "on", "enforced"};
-  const auto* const word = std::ranges::find(kWords, setting.value);
-  if (word == std::end(kWords)) {
-    return refuse(setting, "must be off, on or enforced");
-  }
-  options->stop_increment = static_cast<Stop>(word - kWords);
-  return {};
+  return read_text(setting, &options->redis_settings.prefix, kMaxPrefix);
 }
 
 Status set_tls_verify(const Setting& setting, Options* options) {
-  constexpr std::string_view kWords[] = {"on", "authority", "off"};
-  const auto* const word = std::ranges::find(kWords, setting.value);
-  if (word == std::end(kWords)) {
-    return refuse(setting, "must be on, authority or off");
-  }
+  enum class Verify : std::uint8_t { kName, kAuthority, kNothing };
+  Verify verify{};
+  Status status = read_word(setting, {"on", "authority", "off"}, &verify);
+  if (!status.ok()) return status;
   TlsClientSettings& tls = options->redis_settings.tls;
-  tls.verify = setting.value != "off";
-  tls.verify_name = setting.value == "on";
-  return {};
-}
-
-Status set_low_latency(const Setting& setting, Options* options) {
-  constexpr std::string_view kWords[] = {"off", "on", "auto"};
-  const auto* const word = std::ranges::find(kWords, setting.value);
-  if (word == std::end(kWords)) {
-    return refuse(setting, "must be auto, on or off");
-  }
-  options->redis_settings.low_latency =
-      static_cast<redis::LowLatency>(word - kWords);
+  tls.verify = verify != Verify::kNothing;
+  tls.verify_name = verify == Verify::kName;
   return {};
 }
 
@@ -144,15 +102,18 @@ struct Option {
   Status (*set)(const Setting& setting, Options* options);
 };
 
+// Short, so that most rows of the table are one line.
+using S = const Setting&;
+using O = Options*;
+
 constexpr Option kOptions[] = {
     {"store", "memory://", "where buckets are kept; see below", set_store},
     {"max_buckets", "1000000",
      "the most buckets in memory, for the memory store, for `on_store_error` "
      "`local`, and for a file of `shm://` that is made; each takes 16 bytes; "
      "above this the least limited buckets are evicted",
-     [](const Setting& setting, Options* options) {
-       return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
-                          &options->max_buckets);
+     [](S s, O o) {
+       return read_number(s, 1, MemoryStore::kMaxMaxBuckets, &o->max_buckets);
      }},
     {"max_bytes", "auto",
      "the most memory for buckets and logs together: 48 bytes for each of "
@@ -164,21 +125,23 @@ constexpr Option kOptions[] = {
      "how long a call to the store may take, connecting included; `1ms` to "
      "`1m`; in `limitree serve` it is `250ms`, and no longer than the caller "
      "waits",
-     [](const Setting& setting, Options* options) {
-       return read_time(setting, milliseconds(1), seconds(60),
-                        &options->redis_settings.timeout);
+     [](S s, O o) {
+       return read_time(s, milliseconds(1), seconds(60),
+                        &o->redis_settings.timeout);
      }},
     {"connect_timeout", "1s",
      "how long an attempt to connect may take, TLS and login included; it "
      "continues after `timeout`, for later calls; `1ms` to `1m`",
-     [](const Setting& setting, Options* options) {
-       return read_time(setting, milliseconds(1), seconds(60),
-                        &options->redis_settings.connect_timeout);
+     [](S s, O o) {
+       return read_time(s, milliseconds(1), seconds(60),
+                        &o->redis_settings.connect_timeout);
      }},
     {"connections", "4",
      "connections to each server, shared by all threads that block; each event "
      "loop has one of its own; 1 to 64",
-     set_connections},
+     [](S s, O o) {
+       return read_number(s, 1, 64, &o->redis_settings.connections);
+     }},
     {"prefix", "limitree:",
      "the prefix of every key in Redis; no braces, at most 100 bytes",
      set_prefix},
@@ -188,92 +151,76 @@ constexpr Option kOptions[] = {
     {"low_latency", "auto",
      "whether a blocking call polls for its answer before it sleeps: `auto` "
      "up to 50 us if that pays, `on` always, `off` never",
-     set_low_latency},
+     [](S s, O o) {
+       return read_word(s, {"auto", "on", "off"},
+                        &o->redis_settings.low_latency);
+     }},
     {"share_calls", "on",
      "requests that wait at the same time share calls to the server; `off` "
      "behind a proxy that spreads keys over several",
-     [](const Setting& setting, Options* options) {
-       return read_switch(setting, &options->redis_settings.share_calls);
-     }},
+     [](S s, O o) { return read_switch(s, &o->redis_settings.share_calls); }},
     {"on_store_error", "raise",
      "what to do when the store fails: `raise`, `allow`, `deny`, `local`",
-     set_on_store_error},
+     [](S s, O o) {
+       return read_word(s, {"raise", "allow", "deny", "local"},
+                        &o->on_store_error);
+     }},
     {"local_share", "1",
      "the part of every limit that this process has under `on_store_error` "
      "`local`: `1/8` or `0.125`",
-     [](const Setting& setting, Options* options) {
-       return read_share(setting, 1, &options->local_share);
-     }},
+     [](S s, O o) { return read_share(s, 1, &o->local_share); }},
     {"deny_cache", "on", "`on`: repeat denials of the store without asking it",
-     [](const Setting& setting, Options* options) {
-       return read_switch(setting, &options->deny_cache);
-     }},
+     [](S s, O o) { return read_switch(s, &o->deny_cache); }},
     {"deny_cache_size", "100000",
      "the most buckets in the deny cache, at 16 bytes each",
-     [](const Setting& setting, Options* options) {
-       return read_number(setting, 1, MemoryStore::kMaxMaxBuckets,
-                          &options->deny_cache_size);
+     [](S s, O o) {
+       return read_number(s, 1, MemoryStore::kMaxMaxBuckets,
+                          &o->deny_cache_size);
      }},
     {"near_limit", "0.8",
      "the used part of a limit from which an allowed request counts as near "
      "the limit",
-     [](const Setting& setting, Options* options) {
-       return read_share(setting, 0, &options->near_limit);
-     }},
+     [](S s, O o) { return read_share(s, 0, &o->near_limit); }},
     {"shadow_mode", "off",
      "for [descriptors](descriptors.md): `on` answers requests that are over a "
      "limit as OK, and counts them",
-     [](const Setting& setting, Options* options) {
-       return read_switch(setting, &options->answer_modes.shadow_mode);
-     }},
+     [](S s, O o) { return read_switch(s, &o->answer_modes.shadow_mode); }},
     {"quota_mode", "off",
      "for descriptors: `on` treats each of them as if it had `quota_mode`",
-     [](const Setting& setting, Options* options) {
-       return read_switch(setting, &options->answer_modes.quota_mode);
-     }},
+     [](S s, O o) { return read_switch(s, &o->answer_modes.quota_mode); }},
     {"stop_increment", "off",
      "for descriptors: whether those of a request are still counted if one is "
      "over its limit; `on`: they are not; `enforced`: they are not, unless "
      "that one is in shadow mode",
-     set_stop_increment},
+     [](S s, O o) {
+       return read_word(s, {"off", "on", "enforced"}, &o->stop_increment);
+     }},
     {"over_cache_size", "0",
      "for descriptors: the most counters that are remembered to be over their "
      "limits, at 16 bytes each; until their windows end the store is not asked "
      "about them",
-     [](const Setting& setting, Options* options) {
-       return read_number(setting, 0, MemoryStore::kMaxMaxBuckets,
-                          &options->over_cache_size);
+     [](S s, O o) {
+       return read_number(s, 0, MemoryStore::kMaxMaxBuckets,
+                          &o->over_cache_size);
      }},
     {"max_metric_keys", "10000",
      "for descriptors: the most names in metrics that depend on requests; the "
      "rest is counted as `other`",
-     [](const Setting& setting, Options* options) {
-       return read_number(setting, 0, 1'000'000, &options->max_metric_keys);
+     [](S s, O o) {
+       return read_number(s, 0, 1'000'000, &o->max_metric_keys);
      }},
     {"tls_ca_file", "",
      "PEM file of the authorities to trust; empty: the system's",
-     [](const Setting& setting, Options* options) {
-       return read_text(setting, kMaxText,
-                        &options->redis_settings.tls.ca_file);
-     }},
+     [](S s, O o) { return read_text(s, &o->redis_settings.tls.ca_file); }},
     {"tls_cert_file", "",
      "PEM file of the client's certificate, for servers that ask for one",
-     [](const Setting& setting, Options* options) {
-       return read_text(setting, kMaxText,
-                        &options->redis_settings.tls.cert_file);
-     }},
+     [](S s, O o) { return read_text(s, &o->redis_settings.tls.cert_file); }},
     {"tls_key_file", "", "PEM file of the key of that certificate",
-     [](const Setting& setting, Options* options) {
-       return read_text(setting, kMaxText,
-                        &options->redis_settings.tls.key_file);
-     }},
+     [](S s, O o) { return read_text(s, &o->redis_settings.tls.key_file); }},
     {"tls_server_name", "",
      "the name that the server's certificate must have; empty: the host in "
      "the URL",
-     [](const Setting& setting, Options* options) {
-       return read_text(setting, kMaxText,
-                        &options->redis_settings.tls.server_name);
-     }},
+     [](S s, O o) { return read_text(s, &o->redis_settings.tls.server_name); }},
     {"tls_verify", "on",
      "`authority`: accept the certificates of the authorities, whatever their "
      "names; `off`: accept any certificate from any server, only for "
@@ -281,14 +228,12 @@ constexpr Option kOptions[] = {
      set_tls_verify},
     {"sentinel_username", "",
      "user name at the sentinels; empty: the default user",
-     [](const Setting& setting, Options* options) {
-       return read_text(setting, kMaxText,
-                        &options->redis_settings.sentinel_login.user);
+     [](S s, O o) {
+       return read_text(s, &o->redis_settings.sentinel_login.user);
      }},
     {"sentinel_password", "", "password at the sentinels; empty: no password",
-     [](const Setting& setting, Options* options) {
-       return read_text(setting, kMaxText,
-                        &options->redis_settings.sentinel_login.password);
+     [](S s, O o) {
+       return read_text(s, &o->redis_settings.sentinel_login.password);
      }},
 };
 

@@ -25,7 +25,7 @@ struct Login {
 
 // Whether a blocking call looks for its answer before it sleeps: see
 // waiting.hpp.
-enum class LowLatency : std::uint8_t { kOff, kOn, kAuto };
+enum class LowLatency : std::uint8_t { kAuto, kOn, kOff };
 
 struct Settings {
   Url url;
@@ -38,7 +38,7 @@ struct Settings {
   Duration timeout = std::chrono::milliseconds(50);  // of a whole call
   // Of an attempt to connect: TCP, TLS and login, once the address is known.
   Duration connect_timeout = std::chrono::seconds(1);
-  std::int32_t connections = 4;  // per node, for blocking callers
+  std::int64_t connections = 4;  // per node, for blocking callers
   LowLatency low_latency = LowLatency::kAuto;
   bool share_calls = true;  // several requests in one call of a script
 };

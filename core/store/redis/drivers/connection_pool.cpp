@@ -18,7 +18,7 @@ constexpr auto kLookEvery = std::chrono::milliseconds(1);
 
 ConnectionPool::ConnectionPool(Node* node, const Settings& settings)
     : node_(node) {
-  for (std::int32_t i = 0; i < settings.connections; ++i) {
+  for (std::int64_t i = 0; i < settings.connections; ++i) {
     channels_.push_back(std::make_unique<Channel>(node, settings));
   }
 }
