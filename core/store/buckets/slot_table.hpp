@@ -12,7 +12,7 @@
 //   std::uint32_t max_lines()
 //   TableCounts& counts()
 //   Successor successor(line_count)      empty lines that may take their place,
-//                                        with lines(); null if no memory
+//                                        with `lines`; none if no memory
 //   void replace(Successor)              makes them do so
 //   void grow_after(evictions)           there was no memory: may_grow() is
 //   bool may_grow()                      false until so many evictions later
@@ -187,7 +187,7 @@ template <typename Slot, typename Memory>
 typename SlotTable<Slot, Memory>::Rebuilt SlotTable<Slot, Memory>::rebuild(
     std::uint32_t count, Instant now) {
   typename Memory::Successor successor = memory_.successor(count);
-  const Lines next = successor.lines();
+  const Lines next = successor.lines;
   if (next.count == 0) return Rebuilt::kNoMemory;
   TableCounts counts = memory_.counts();
   counts.used = 0;

@@ -20,15 +20,9 @@ class MappedLines {
   using Lines = SlotLines<Slot>;
 
   // The lines of the other half, zeroed.
-  class Successor {
-   public:
-    Successor(Lines lines, std::uint64_t half) : lines_(lines), half_(half) {}
-    Lines lines() const { return lines_; }
-
-   private:
-    friend class MappedLines;
-    Lines lines_;
-    std::uint64_t half_;
+  struct Successor {
+    Lines lines;
+    std::uint64_t half;
   };
 
   // Half A is at `begin` in the file, and half B follows it.
@@ -57,7 +51,7 @@ class MappedLines {
   }
   void replace(const Successor& successor) {
     const std::uint64_t before = half();
-    words_->place.store(successor.half_ << 32 | successor.lines_.count,
+    words_->place.store(successor.half << 32 | successor.lines.count,
                         std::memory_order_release);
     empty(before);
   }
