@@ -26,19 +26,22 @@ Native& native_of(const Napi::CallbackInfo& info) {
   return *static_cast<Native*>(info.Data());
 }
 
-// guarded() for calls of a limiter, which must be open.
-template <typename Function>
-Napi::Value guarded_open(const Napi::CallbackInfo& info, Function&& function) {
-  return guarded(info, [&]() -> Napi::Value {
-    Native& native = native_of(info);
-    if (native.is_closed()) {
-      throw Error(LIMITREE_CANCELLED, {"the limiter is closed"});
-    }
-    return function(native);
-  });
+using OpenFunction = Napi::Value(Native&, const Napi::CallbackInfo&);
+
+template <OpenFunction* kFunction>
+Napi::Value call_open(const Napi::CallbackInfo& info) {
+  Native& native = native_of(info);
+  if (native.is_closed()) {
+    throw Error(LIMITREE_CANCELLED, {"the limiter is closed"});
+  }
+  return kFunction(native, info);
 }
 
-using Pairs = std::vector<std::pair<std::string, std::string>>;
+// guarded() for functions of a limiter, which must be open.
+template <OpenFunction* kFunction>
+Napi::Value if_open(const Napi::CallbackInfo& info) {
+  return guarded<call_open<kFunction>>(info);
+}
 
 // An array of texts, in pairs.
 Pairs pairs_of(const Napi::Value& value) {
@@ -51,64 +54,45 @@ Pairs pairs_of(const Napi::Value& value) {
   return pairs;
 }
 
-// YAML texts, each followed by its name.
-std::vector<Text> texts_of(const Napi::Value& value) {
-  std::vector<Text> texts;
-  for (auto& [yaml, origin] : pairs_of(value)) {
-    texts.push_back({std::move(yaml), std::move(origin)});
-  }
-  return texts;
-}
-
 // parseDuration(text): milliseconds.
 Napi::Value duration_of(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    const std::string text = info[0].As<Napi::String>().Utf8Value();
-    return Napi::Number::New(info.Env(),
-                             static_cast<double>(parse_duration(text)) / 1e6);
-  });
+  const std::string text = info[0].As<Napi::String>().Utf8Value();
+  return Napi::Number::New(info.Env(),
+                           static_cast<double>(parse_duration(text)) / 1e6);
 }
 
 // reload(limits): a promise.
-Napi::Value reload(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native, [limits = texts_of(info[0])](Engine& engine) {
-      engine.reload(limits);
-      return 0;
-    });
+Napi::Value reload(Native& native, const Napi::CallbackInfo& info) {
+  return run_in_pool(native, [limits = pairs_of(info[0])](Engine& engine) {
+    engine.reload(limits);
+    return 0;
   });
 }
 
 // reloadDescriptors(files): a promise.
-Napi::Value reload_descriptors(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native, [files = texts_of(info[0])](Engine& engine) {
-      engine.reload_descriptors(files);
-      return 0;
-    });
+Napi::Value reload_descriptors(Native& native, const Napi::CallbackInfo& info) {
+  return run_in_pool(native, [files = pairs_of(info[0])](Engine& engine) {
+    engine.reload_descriptors(files);
+    return 0;
   });
 }
 
 // put(name, yaml, replace): a promise.
-Napi::Value put(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(
-        native,
-        [name = info[0].As<Napi::String>().Utf8Value(),
-         yaml = info[1].As<Napi::String>().Utf8Value(),
-         replace = info[2].As<Napi::Number>().Int32Value()](Engine& engine) {
-          engine.limiter().put(name, yaml, "limits", replace);
-          return 0;
-        });
-  });
+Napi::Value put(Native& native, const Napi::CallbackInfo& info) {
+  return run_in_pool(
+      native,
+      [name = info[0].As<Napi::String>().Utf8Value(),
+       yaml = info[1].As<Napi::String>().Utf8Value(),
+       replace = info[2].As<Napi::Number>().Int32Value()](Engine& engine) {
+        engine.limiter().put(name, yaml, "limits", replace);
+        return 0;
+      });
 }
 
 // ping(): a promise of milliseconds.
-Napi::Value ping(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return run_in_pool(native, [](Engine& engine) {
-      return static_cast<double>(engine.limiter().ping_ns()) / 1e6;
-    });
+Napi::Value ping(Native& native, const Napi::CallbackInfo& /*info*/) {
+  return run_in_pool(native, [](Engine& engine) {
+    return static_cast<double>(engine.limiter().ping_ns()) / 1e6;
   });
 }
 
@@ -127,82 +111,64 @@ using Values = std::vector<Counters::Value>;
 // stats(), ...: an array of pairs, a label and an object of the values that
 // have it.  Scopes without labels have one pair.
 template <std::uint32_t kScopes>
-Napi::Value counters(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    const Napi::Env env = info.Env();
-    const auto all = limitree::counters(native.engine().get(), kScopes);
-    const Napi::Array pairs = Napi::Array::New(env, all.size());
-    std::map<const limitree_counter*, Napi::String> names;
-    for (const auto& [counter, value] :
-         all.empty() ? Values() : all[0].values) {
-      names.emplace(counter, Napi::String::New(env, camel_case(counter->name)));
+Napi::Value counters(Native& native, const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const auto all = limitree::counters(native.engine().get(), kScopes);
+  const Napi::Array pairs = Napi::Array::New(env, all.size());
+  std::map<const limitree_counter*, Napi::String> names;
+  for (const auto& [counter, value] : all.empty() ? Values() : all[0].values) {
+    names.emplace(counter, Napi::String::New(env, camel_case(counter->name)));
+  }
+  for (std::uint32_t i = 0; i < all.size(); ++i) {
+    const Napi::HandleScope scope(env);
+    const Napi::Object values = Napi::Object::New(env);
+    for (const auto& [counter, value] : all[i].values) {
+      values.Set(names.at(counter),
+                 Napi::Number::New(env, static_cast<double>(value)));
     }
-    for (std::uint32_t i = 0; i < all.size(); ++i) {
-      const Napi::HandleScope scope(env);
-      const Napi::Object values = Napi::Object::New(env);
-      for (const auto& [counter, value] : all[i].values) {
-        values.Set(names.at(counter),
-                   Napi::Number::New(env, static_cast<double>(value)));
-      }
-      const Napi::Array pair = Napi::Array::New(env, 2);
-      pair.Set(0u, to_string(env, all[i].label));
-      pair.Set(1u, values);
-      pairs.Set(i, pair);
-    }
-    return pairs;
-  });
-}
-
-Napi::Value envoy(const Napi::CallbackInfo& info) {
-  return guarded_open(
-      info, [&](Native& native) { return should_rate_limit(native, info); });
+    const Napi::Array pair = Napi::Array::New(env, 2);
+    pair.Set(0u, to_string(env, all[i].label));
+    pair.Set(1u, values);
+    pairs.Set(i, pair);
+  }
+  return pairs;
 }
 
 // takeLog(): an array of [event, text], oldest first.
-Napi::Value take_log(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    const Napi::Array rows = Napi::Array::New(info.Env());
-    for (const LogQueue::Message& message : native.engine().log().take()) {
-      const Napi::Array row = Napi::Array::New(info.Env(), 2);
-      row.Set(0u, message.event);
-      row.Set(1u, message.text);
-      rows.Set(rows.Length(), row);
-    }
-    return rows;
-  });
+Napi::Value take_log(Native& native, const Napi::CallbackInfo& info) {
+  const Napi::Array rows = Napi::Array::New(info.Env());
+  for (const LogQueue::Message& message : native.engine().log().take()) {
+    const Napi::Array row = Napi::Array::New(info.Env(), 2);
+    row.Set(0u, message.event);
+    row.Set(1u, message.text);
+    rows.Set(rows.Length(), row);
+  }
+  return rows;
 }
 
 // prometheus(): a text.
-Napi::Value prometheus(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    return to_string(info.Env(), native.engine().limiter().prometheus().view());
-  });
+Napi::Value prometheus(Native& native, const Napi::CallbackInfo& info) {
+  return to_string(info.Env(), native.engine().limiter().prometheus().view());
 }
 
 // setPressure(number)
-Napi::Value set_pressure(const Napi::CallbackInfo& info) {
-  return guarded_open(info, [&](Native& native) -> Napi::Value {
-    native.engine().limiter().set_pressure(
-        info[0].As<Napi::Number>().DoubleValue());
-    return info.Env().Undefined();
-  });
+Napi::Value set_pressure(Native& native, const Napi::CallbackInfo& info) {
+  native.engine().limiter().set_pressure(
+      info[0].As<Napi::Number>().DoubleValue());
+  return info.Env().Undefined();
 }
 
 // policy(number): the name of a limit.
 Napi::Value policy(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    const std::uint32_t number = info[0].As<Napi::Number>().Uint32Value();
-    return to_string(info.Env(), to_view(native_of(info).policy(number)));
-  });
+  const std::uint32_t number = info[0].As<Napi::Number>().Uint32Value();
+  return to_string(info.Env(), to_view(native_of(info).policy(number)));
 }
 
 // root(name): a number for a first segment.
 Napi::Value root(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    const std::size_t number =
-        native_of(info).roots().add(info[0].As<Napi::String>().Utf8Value());
-    return Napi::Number::New(info.Env(), static_cast<double>(number));
-  });
+  const std::size_t number =
+      native_of(info).roots().add(info[0].As<Napi::String>().Utf8Value());
+  return Napi::Number::New(info.Env(), static_cast<double>(number));
 }
 
 Napi::Value close(const Napi::CallbackInfo& info) {
@@ -243,21 +209,22 @@ Napi::Object functions_of(Napi::Env env,
   add_raw("decide", decide);
   add_raw("start", start);
   add_raw("reset", reset);
-  add("reload", reload);
-  add("reloadDescriptors", reload_descriptors);
-  add("shouldRateLimit", envoy);
-  add("descriptorStats", counters<LIMITREE_SCOPE_RULES>);
-  add("envoyStats", counters<LIMITREE_SCOPE_ENVOY>);
-  add("put", put);
-  add("ping", ping);
-  add("stats", counters<LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE>);
-  add("limitStats", counters<LIMITREE_SCOPE_LIMITS>);
-  add("reasonStats", counters<LIMITREE_SCOPE_REASONS>);
-  add("takeLog", take_log);
-  add("prometheus", prometheus);
-  add("setPressure", set_pressure);
-  add("policy", policy);
-  add("root", root);
+  add("reload", if_open<reload>);
+  add("reloadDescriptors", if_open<reload_descriptors>);
+  add("shouldRateLimit", if_open<should_rate_limit>);
+  add("descriptorStats", if_open<counters<LIMITREE_SCOPE_RULES>>);
+  add("envoyStats", if_open<counters<LIMITREE_SCOPE_ENVOY>>);
+  add("put", if_open<put>);
+  add("ping", if_open<ping>);
+  add("stats",
+      if_open<counters<LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE>>);
+  add("limitStats", if_open<counters<LIMITREE_SCOPE_LIMITS>>);
+  add("reasonStats", if_open<counters<LIMITREE_SCOPE_REASONS>>);
+  add("takeLog", if_open<take_log>);
+  add("prometheus", if_open<prometheus>);
+  add("setPressure", if_open<set_pressure>);
+  add("policy", guarded<policy>);
+  add("root", guarded<root>);
   add("close", close);
   functions.Set("isRemote", native->is_remote());
   functions.Set("isShared", native->engine().limiter().is_shared());
@@ -268,21 +235,19 @@ Napi::Object functions_of(Napi::Env env,
 // functions of a limiter.  `options` has names and values in turn.  The clock's
 // time is in the array.
 Napi::Value open(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    Environment& environment = Environment::of(info.Env());
-    Settings settings;
-    settings.limits = texts_of(info[0]);
-    settings.options = pairs_of(info[1]);
-    settings.share = info[2].As<Napi::String>().Utf8Value();
-    if (info[3].As<Napi::Boolean>().Value()) {
-      settings.now_ns = environment.now_ns();
-    }
-    settings.descriptors = texts_of(info[4]);
-    settings.merge_domains = info[5].As<Napi::Boolean>().Value();
-    const auto native =
-        std::make_shared<Native>(environment, Engine::open(settings));
-    return functions_of(info.Env(), native);
-  });
+  Environment& environment = Environment::of(info.Env());
+  Settings settings;
+  settings.limits = pairs_of(info[0]);
+  settings.options = pairs_of(info[1]);
+  settings.share = info[2].As<Napi::String>().Utf8Value();
+  if (info[3].As<Napi::Boolean>().Value()) {
+    settings.now_ns = environment.now_ns();
+  }
+  settings.descriptors = pairs_of(info[4]);
+  settings.merge_domains = info[5].As<Napi::Boolean>().Value();
+  const auto native =
+      std::make_shared<Native>(environment, Engine::open(settings));
+  return functions_of(info.Env(), native);
 }
 
 // connect(makeError, deliver)
@@ -323,12 +288,12 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
     exports.Set(name, Napi::Function::New(env, function, name));
   };
   add("connect", connect);
-  add("open", open);
-  add("canonicalIp", canonical_ip);
-  add("parseDuration", duration_of);
-  add("httpHeaders", http_headers_of);
-  add("httpProblem", http_problem_of);
-  add("proxies", proxies);
+  add("open", guarded<open>);
+  add("canonicalIp", guarded<canonical_ip>);
+  add("parseDuration", guarded<duration_of>);
+  add("httpHeaders", guarded<http_headers_of>);
+  add("httpProblem", guarded<http_problem_of>);
+  add("proxies", guarded<proxies>);
   return exports;
 }
 

@@ -9,7 +9,7 @@ namespace {
 
 // Never destroyed: threads may outlive the statics of a process.
 struct Shared {
-  std::mutex mutex;  // guards the map, and limits_ of every engine
+  std::mutex mutex;  // guards the map, and settings_ of every engine
   std::map<std::string, std::weak_ptr<Engine>> engines;
 };
 
@@ -39,16 +39,15 @@ std::int64_t last_time(void* now_ns) noexcept {
       std::memory_order_relaxed);
 }
 
-void add_limits(const std::vector<Text>& limits, Config* config) {
-  for (const Text& text : limits) config->add_limits(text.yaml, text.origin);
+void add_limits(const Pairs& limits, Config* config) {
+  for (const auto& [yaml, origin] : limits) config->add_limits(yaml, origin);
 }
 
-void add_descriptors(const std::vector<Text>& descriptors, bool merge,
-                     Config* config) {
+void add_descriptors(const Pairs& descriptors, bool merge, Config* config) {
   std::vector<limitree_file> files;
   files.reserve(descriptors.size());
-  for (const Text& text : descriptors) {
-    files.push_back({to_str(text.yaml), to_str(text.origin)});
+  for (const auto& [yaml, origin] : descriptors) {
+    files.push_back({to_str(yaml), to_str(origin)});
   }
   config->add_descriptors(files, merge);
 }
@@ -71,10 +70,7 @@ std::unique_ptr<Limiter> make_limiter(const Settings& settings,
 }  // namespace
 
 Engine::Engine(const Settings& settings)
-    : options_(settings.options),
-      limits_(settings.limits),
-      descriptors_(settings.descriptors),
-      merge_domains_(settings.merge_domains),
+    : settings_(settings),
       now_ns_(settings.now_ns.value_or(0)),
       answers_(std::make_shared<std::vector<Answer>>()),
       limiter_(make_limiter(settings, &now_ns_, answers_, &log_)) {}
@@ -94,7 +90,7 @@ std::shared_ptr<Engine> Engine::open(const Settings& settings) {
                    "store on another machine they share anyway"});
     }
     place = engine;
-  } else if (!engine->is_made_of(settings)) {
+  } else if (engine->settings_ != settings) {
     throw Error(LIMITREE_INVALID_CONFIG,
                 {"share: the limiter \"" + settings.share +
                  "\" has other limits or options"});
@@ -102,27 +98,21 @@ std::shared_ptr<Engine> Engine::open(const Settings& settings) {
   return engine;
 }
 
-void Engine::reload(const std::vector<Text>& limits) {
+void Engine::reload(const Pairs& limits) {
   Config config;
   add_limits(limits, &config);
   const std::lock_guard lock(shared().mutex);
-  add_descriptors(descriptors_, merge_domains_, &config);
+  add_descriptors(settings_.descriptors, settings_.merge_domains, &config);
   limiter_->reload(config);
-  limits_ = limits;
+  settings_.limits = limits;
 }
 
-void Engine::reload_descriptors(const std::vector<Text>& descriptors) {
+void Engine::reload_descriptors(const Pairs& descriptors) {
   Config config;
-  add_descriptors(descriptors, merge_domains_, &config);
+  add_descriptors(descriptors, settings_.merge_domains, &config);
   const std::lock_guard lock(shared().mutex);
   limiter_->reload_descriptors(config);
-  descriptors_ = descriptors;
-}
-
-bool Engine::is_made_of(const Settings& settings) const {
-  return limits_ == settings.limits && options_ == settings.options &&
-         descriptors_ == settings.descriptors &&
-         merge_domains_ == settings.merge_domains;
+  settings_.descriptors = descriptors;
 }
 
 }  // namespace limitree::node

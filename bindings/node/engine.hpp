@@ -21,21 +21,19 @@
 
 namespace limitree::node {
 
-// A text of limits.
-struct Text {
-  std::string yaml;
-  std::string origin;  // its name in messages
-
-  bool operator==(const Text&) const = default;
-};
+using Pairs = std::vector<std::pair<std::string, std::string>>;
 
 struct Settings {
-  std::vector<Text> limits;       // the texts of one tree
-  std::vector<Text> descriptors;  // files of envoyproxy/ratelimit
-  bool merge_domains = false;     // which may add to each other's domains
-  std::vector<std::pair<std::string, std::string>> options;
-  std::string share;  // the name to share under; empty: not shared
+  // YAML, and its name in messages: the texts of one tree, and files of
+  // envoyproxy/ratelimit.
+  Pairs limits;
+  Pairs descriptors;
+  bool merge_domains = false;  // whether they may add to each other's domains
+  Pairs options;               // names and values
+  std::string share;           // the name to share under; empty: not shared
   std::optional<std::int64_t> now_ns;  // the time, if JavaScript has a clock
+
+  bool operator==(const Settings&) const = default;
 };
 
 // One finished request of limitree_decide_async.
@@ -65,18 +63,15 @@ class Engine {
 
   // Replaces the limits for all threads that share them, as
   // limitree_limiter_reload_config does.  Throws Error.
-  void reload(const std::vector<Text>& limits);
+  void reload(const Pairs& limits);
 
   // The same for the descriptors.
-  void reload_descriptors(const std::vector<Text>& descriptors);
+  void reload_descriptors(const Pairs& descriptors);
 
   // Sets the time of JavaScript's clock before a call.
   void set_now(std::int64_t now_ns) {
     now_ns_.store(now_ns, std::memory_order_relaxed);
   }
-
-  // Whether the engine has these limits and options.
-  bool is_made_of(const Settings& settings) const;
 
   // Answers from limitree_loop_run, and, at the end of the engine, those of
   // cancelled requests.
@@ -86,10 +81,7 @@ class Engine {
   LogQueue& log() { return log_; }
 
  private:
-  const std::vector<std::pair<std::string, std::string>> options_;
-  std::vector<Text> limits_;
-  std::vector<Text> descriptors_;
-  const bool merge_domains_;
+  Settings settings_;  // with the limits and descriptors of the last reload
   std::atomic<std::int64_t> now_ns_{0};
   const Answers answers_;
   LogQueue log_;

@@ -102,11 +102,11 @@ class Environment {
   bool is_ending_ = false;
 };
 
-// Runs `function()`, and throws its errors into JavaScript.
-template <typename Function>
-Napi::Value guarded(const Napi::CallbackInfo& info, Function&& function) {
+// Runs kFunction(info), and throws its errors into JavaScript.
+template <Napi::Value (*kFunction)(const Napi::CallbackInfo&)>
+Napi::Value guarded(const Napi::CallbackInfo& info) {
   try {
-    return function();
+    return kFunction(info);
   } catch (const Error& error) {
     Environment::of(info.Env()).raise(error);
   } catch (const std::bad_alloc&) {

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "environment.hpp"
@@ -55,12 +57,12 @@ EnvoyCall::EnvoyCall(const Napi::CallbackInfo& info) : promise_(info.Env()) {
 }
 
 limitree_str EnvoyCall::keep(const Napi::Value& text) {
-  std::string& kept = texts_.emplace_back();
-  if (!append_utf8(text.As<Napi::String>().Utf16Value(), &kept)) {
+  std::optional<std::string> utf8 = to_utf8(text.As<Napi::String>());
+  if (!utf8) {
     throw Error(LIMITREE_INVALID_ARGUMENT,
                 {"a text has an unpaired surrogate"});
   }
-  return to_str(kept);
+  return to_str(texts_.emplace_back(*std::move(utf8)));
 }
 
 void EnvoyCall::add(const Napi::Array& descriptor) {

@@ -101,86 +101,76 @@ Napi::Value text_of(Napi::Env env, const limitree_ip& ip) {
 
 // (peer, ...lines)
 Napi::Value client(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    std::vector<napi_value> values;
-    for (std::size_t i = 0; i < info.Length(); ++i) values.push_back(info[i]);
-    Segments texts;
-    read(info, values, "an address", &texts);
-    const limitree_str* const peer = texts.data();
-    limitree_ip ip;
-    check(limitree_client_ip, static_cast<limitree_proxies*>(info.Data()),
-          *peer, peer + 1, texts.size() - 1, &ip);
-    return text_of(info.Env(), ip);
-  });
+  std::vector<napi_value> values;
+  for (std::size_t i = 0; i < info.Length(); ++i) values.push_back(info[i]);
+  Segments texts;
+  read(info, values, "an address", &texts);
+  const limitree_str* const peer = texts.data();
+  limitree_ip ip;
+  check(limitree_client_ip, static_cast<limitree_proxies*>(info.Data()), *peer,
+        peer + 1, texts.size() - 1, &ip);
+  return text_of(info.Env(), ip);
 }
 
 }  // namespace
 
 Napi::Value http_headers_of(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    const HttpAnswer answer(info, info[2]);
-    const std::string style = info[0].As<Napi::String>().Utf8Value();
-    const HttpText text =
-        http_headers(style, answer.decision(), answer.levels(),
-                     info[1].As<Napi::Number>().Int64Value() * 1'000'000);
-    const Napi::Array fields = Napi::Array::New(info.Env());
-    std::uint32_t count = 0;
-    for_each_field(text.view(),
-                   [&](std::string_view name, std::string_view value) {
-                     fields.Set(count++, to_string(info.Env(), name));
-                     fields.Set(count++, to_string(info.Env(), value));
-                   });
-    return fields;
-  });
+  const HttpAnswer answer(info, info[2]);
+  const std::string style = info[0].As<Napi::String>().Utf8Value();
+  const HttpText text =
+      http_headers(style, answer.decision(), answer.levels(),
+                   info[1].As<Napi::Number>().Int64Value() * 1'000'000);
+  const Napi::Array fields = Napi::Array::New(info.Env());
+  std::uint32_t count = 0;
+  for_each_field(text.view(),
+                 [&](std::string_view name, std::string_view value) {
+                   fields.Set(count++, to_string(info.Env(), name));
+                   fields.Set(count++, to_string(info.Env(), value));
+                 });
+  return fields;
 }
 
 Napi::Value http_problem_of(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    const HttpAnswer answer(info, info[1]);
-    const HttpText text = http_problem(info[0].As<Napi::Number>().Int32Value(),
-                                       answer.decision(), answer.levels());
-    return to_string(info.Env(), text.view());
-  });
+  const HttpAnswer answer(info, info[1]);
+  const HttpText text = http_problem(info[0].As<Napi::Number>().Int32Value(),
+                                     answer.decision(), answer.levels());
+  return to_string(info.Env(), text.view());
 }
 
 Napi::Value canonical_ip(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    Segments texts;
-    read(info, {info[0]}, "address", &texts);
-    limitree_ip ip;
-    check(limitree_canonical_ip, *texts.data(),
-          info[1].As<Napi::Number>().Int32Value(), &ip);
-    return text_of(info.Env(), ip);
-  });
+  Segments texts;
+  read(info, {info[0]}, "address", &texts);
+  limitree_ip ip;
+  check(limitree_canonical_ip, *texts.data(),
+        info[1].As<Napi::Number>().Int32Value(), &ip);
+  return text_of(info.Env(), ip);
 }
 
 Napi::Value proxies(const Napi::CallbackInfo& info) {
-  return guarded(info, [&]() -> Napi::Value {
-    const auto trusted = info[2].As<Napi::Array>();
-    std::vector<napi_value> values;
-    for (std::uint32_t i = 0; i < trusted.Length(); ++i) {
-      values.push_back(trusted.Get(i));
-    }
-    Segments networks;
-    read(info, values, "a network in trustedProxies", &networks);
-    limitree_proxies* made = nullptr;
-    check(limitree_proxies_new,
-          info[0].As<Napi::Boolean>().Value() ? LIMITREE_FORWARDED
-                                              : LIMITREE_X_FORWARDED_FOR,
-          info[1].As<Napi::Number>().Int32Value(), networks.data(),
-          networks.size(), info[3].As<Napi::Number>().Int32Value(), &made);
-    ProxiesHandle handle(made);
-    const Napi::Function function =
-        Napi::Function::New(info.Env(), client, "client", made);
-    // They live as long as the function.
-    function.AddFinalizer(
-        [](Napi::Env, limitree_proxies* proxies) {
-          limitree_proxies_free(proxies);
-        },
-        made);
-    handle.release();
-    return function;
-  });
+  const auto trusted = info[2].As<Napi::Array>();
+  std::vector<napi_value> values;
+  for (std::uint32_t i = 0; i < trusted.Length(); ++i) {
+    values.push_back(trusted.Get(i));
+  }
+  Segments networks;
+  read(info, values, "a network in trustedProxies", &networks);
+  limitree_proxies* made = nullptr;
+  check(limitree_proxies_new,
+        info[0].As<Napi::Boolean>().Value() ? LIMITREE_FORWARDED
+                                            : LIMITREE_X_FORWARDED_FOR,
+        info[1].As<Napi::Number>().Int32Value(), networks.data(),
+        networks.size(), info[3].As<Napi::Number>().Int32Value(), &made);
+  ProxiesHandle handle(made);
+  const Napi::Function function =
+      Napi::Function::New(info.Env(), guarded<client>, "client", made);
+  // They live as long as the function.
+  function.AddFinalizer(
+      [](Napi::Env, limitree_proxies* proxies) {
+        limitree_proxies_free(proxies);
+      },
+      made);
+  handle.release();
+  return function;
 }
 
 }  // namespace limitree::node

@@ -145,15 +145,17 @@ std::size_t level_count(const limitree_decision& decision) {
   return std::min(static_cast<std::size_t>(decision.level_count), kMaxLevels);
 }
 
-void write(const Request& request, const limitree_decision& decision,
-           const limitree_level* levels) {
+// Returns undefined.
+napi_value write(const Request& request, const limitree_decision& decision,
+                 const limitree_level* levels) {
   double* const to = request.numbers() + kInputSize;
   const std::size_t count = levels == nullptr ? 0 : level_count(decision);
   write_decision(decision, count, to);
   write_levels(levels, count, &request.native().policies(), to + kDecisionSize);
+  return nullptr;
 }
 
-void decide(const Request& request) {
+napi_value decide(const Request& request) {
   limitree_limiter* const limiter = request.native().engine().get();
   limitree_decision decision;
   if (request.has_one_path() && !request.wants_levels()) {
@@ -166,10 +168,10 @@ void decide(const Request& request) {
   const Paths paths = request.paths();
   check(limitree_decide, limiter, request.operation(), paths.data(),
         paths.size(), levels.data(), levels.size(), &decision);
-  write(request, decision, levels.data());
+  return write(request, decision, levels.data());
 }
 
-void start(const Request& request) {
+napi_value start(const Request& request) {
   Native& native = request.native();
   native.begin_request();
   auto pending = std::make_unique<Pending>();
@@ -191,38 +193,44 @@ void start(const Request& request) {
   if (status == LIMITREE_PENDING) {
     pending.release();
     native.send_soon();
-    return;
+    return nullptr;
   }
   native.end_request();
   if (status < 0) throw Error::from(status, error);
-  write(request, decision, pending->levels.get());
+  return write(request, decision, pending->levels.get());
 }
 
-// The segments must outlive this call.
 napi_value reset(const Request& request) {
-  std::vector<std::string> path;
-  for (std::size_t i = 0; i < request.segments().size(); ++i) {
-    path.emplace_back(to_view(request.segments().data()[i]));
-  }
+  const Segments& path = request.segments();
   const std::int32_t leaf_only = request.cost() == 0 ? 1 : 0;
+  if (!request.native().is_remote()) {
+    check(limitree_reset, request.native().engine().get(), path.data(),
+          path.size(), leaf_only);
+    return nullptr;
+  }
+  // The segments must outlive this call.
+  std::vector<std::string> copy;
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    copy.emplace_back(to_view(path.data()[i]));
+  }
   return run_in_pool(request.native(),
-                     [path = std::move(path), leaf_only](Engine& engine) {
-                       const std::vector<limitree_str> segments = to_path(path);
+                     [copy = std::move(copy), leaf_only](Engine& engine) {
+                       const std::vector<limitree_str> segments = to_path(copy);
                        check(limitree_reset, engine.get(), segments.data(),
                              segments.size(), leaf_only);
                        return 0;
                      });
 }
 
-// Runs `call(request)`, and handles all exceptions.
-template <typename Call>
-napi_value guarded(napi_env env, napi_callback_info info, Call&& call) {
+// Runs kCall(request), and handles all exceptions.
+template <napi_value (*kCall)(const Request&)>
+napi_value guarded(napi_env env, napi_callback_info info) {
   Request request;
   try {
     if (!request.read(env, info)) return nullptr;
     Native& native = request.native();
     native.engine().set_now(native.environment().now_ns());
-    return call(request);
+    return kCall(request);
   } catch (const Napi::Error& failure) {
     failure.ThrowAsJavaScriptException();
   } catch (const Error& error) {
@@ -236,27 +244,15 @@ napi_value guarded(napi_env env, napi_callback_info info, Call&& call) {
 }  // namespace
 
 napi_value decide(napi_env env, napi_callback_info info) {
-  return guarded(env, info, [](const Request& request) -> napi_value {
-    decide(request);
-    return nullptr;
-  });
+  return guarded<decide>(env, info);
 }
 
 napi_value start(napi_env env, napi_callback_info info) {
-  return guarded(env, info, [](const Request& request) -> napi_value {
-    start(request);
-    return nullptr;
-  });
+  return guarded<start>(env, info);
 }
 
 napi_value reset(napi_env env, napi_callback_info info) {
-  return guarded(env, info, [](const Request& request) -> napi_value {
-    if (request.native().is_remote()) return reset(request);
-    const Segments& path = request.segments();
-    check(limitree_reset, request.native().engine().get(), path.data(),
-          path.size(), request.cost() == 0 ? 1 : 0);
-    return nullptr;
-  });
+  return guarded<reset>(env, info);
 }
 
 Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {

@@ -1,5 +1,6 @@
 #include "segments.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <system_error>
@@ -11,27 +12,6 @@ namespace {
 
 bool is_high(char16_t unit) { return (unit & 0xfc00) == 0xd800; }
 bool is_low(char16_t unit) { return (unit & 0xfc00) == 0xdc00; }
-
-void append_code_point(char32_t code, std::string* out) {
-  const auto tail = [&](unsigned shift) {
-    out->push_back(static_cast<char>(0x80 | ((code >> shift) & 0x3f)));
-  };
-  if (code < 0x80) {
-    out->push_back(static_cast<char>(code));
-  } else if (code < 0x800) {
-    out->push_back(static_cast<char>(0xc0 | (code >> 6)));
-    tail(0);
-  } else if (code < 0x10000) {
-    out->push_back(static_cast<char>(0xe0 | (code >> 12)));
-    tail(6);
-    tail(0);
-  } else {
-    out->push_back(static_cast<char>(0xf0 | (code >> 18)));
-    tail(12);
-    tail(6);
-    tail(0);
-  }
-}
 
 const char* refuse(napi_valuetype type) {
   if (type == napi_undefined) return "must be a string, is undefined";
@@ -48,18 +28,18 @@ bool is_whole(double number) {
 
 }  // namespace
 
-bool append_utf8(std::u16string_view text, std::string* out) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char32_t code = text[i];
-    if (is_high(text[i])) {
-      if (i + 1 == text.size() || !is_low(text[i + 1])) return false;
-      code = 0x10000 + ((code & 0x3ff) << 10) + (text[++i] & 0x3ffu);
-    } else if (is_low(text[i])) {
-      return false;
+std::optional<std::string> to_utf8(const Napi::String& text) {
+  const std::u16string units = text.Utf16Value();
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const bool is_pair =
+        is_high(units[i]) && i + 1 < units.size() && is_low(units[i + 1]);
+    if (is_pair) {
+      ++i;
+    } else if (is_high(units[i]) || is_low(units[i])) {
+      return std::nullopt;
     }
-    append_code_point(code, out);
   }
-  return true;
+  return text.Utf8Value();
 }
 
 const char* Segments::read(napi_env env, const napi_value* values,
@@ -88,19 +68,13 @@ const char* Segments::read_one(napi_env env, napi_value value,
                                   &length) != napi_ok) {
     return read_other(env, value, segment);
   }
-  if (length + 1 < wide.size()) {
-    return keep({wide.data(), length}, segment);
+  // A text that fills the array may be cut off.
+  if (length + 1 < wide.size() && keep_ascii({wide.data(), length}, segment)) {
+    return nullptr;
   }
-  // The text may be cut off, so ask for its length.
-  if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) {
-    return "cannot be read";
-  }
-  std::u16string all(length + 1, u'\0');
-  if (napi_get_value_string_utf16(env, value, all.data(), all.size(),
-                                  &length) != napi_ok) {
-    return "cannot be read";
-  }
-  return keep({all.data(), length}, segment);
+  std::optional<std::string> utf8 = to_utf8(Napi::String(env, value));
+  if (!utf8) return "has an unpaired surrogate: it is not text";
+  return keep_long(*std::move(utf8), segment);
 }
 
 // Many callers are identified by whole numbers.
@@ -137,23 +111,17 @@ const char* Segments::keep(std::int64_t number, limitree_str* segment) {
   return nullptr;
 }
 
-const char* Segments::keep(std::u16string_view text, limitree_str* segment) {
+// False if `text` is not ASCII or there is not enough room in text_.
+bool Segments::keep_ascii(std::u16string_view text, limitree_str* segment) {
   char16_t all = 0;
   for (const char16_t unit : text) all = static_cast<char16_t>(all | unit);
-  if (all < 0x80 && text.size() <= text_.size() - used_) {
-    char* const to = text_.data() + used_;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      to[i] = static_cast<char>(text[i]);
-    }
-    used_ += text.size();
-    *segment = {to, text.size()};
-    return nullptr;
-  }
-  std::string utf8;
-  if (!append_utf8(text, &utf8)) {
-    return "has an unpaired surrogate: it is not text";
-  }
-  return keep_long(std::move(utf8), segment);
+  if (all >= 0x80 || text.size() > text_.size() - used_) return false;
+  char* const to = text_.data() + used_;
+  std::ranges::transform(text, to,
+                         [](char16_t unit) { return static_cast<char>(unit); });
+  used_ += text.size();
+  *segment = {to, text.size()};
+  return true;
 }
 
 const char* Segments::keep_long(std::string text, limitree_str* segment) {

@@ -6,12 +6,14 @@
 #ifndef LIMITREE_NODE_SEGMENTS_HPP
 #define LIMITREE_NODE_SEGMENTS_HPP
 
+#include <napi.h>
 #include <node_api.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +22,9 @@
 
 namespace limitree::node {
 
-// Appends `text` as UTF-8 to *out.  False if it contains an unpaired surrogate:
-// UTF-8 cannot represent it, and two callers must not get the same name.
-bool append_utf8(std::u16string_view text, std::string* out);
+// `text` as UTF-8; nothing if it contains an unpaired surrogate: UTF-8 cannot
+// represent it, and two callers must not get the same name.
+std::optional<std::string> to_utf8(const Napi::String& text);
 
 class Segments {
  public:
@@ -46,7 +48,7 @@ class Segments {
   const char* read_one(napi_env env, napi_value value, limitree_str* segment);
   const char* read_other(napi_env env, napi_value value, limitree_str* segment);
   const char* keep(std::int64_t number, limitree_str* segment);
-  const char* keep(std::u16string_view text, limitree_str* segment);
+  bool keep_ascii(std::u16string_view text, limitree_str* segment);
   const char* keep_long(std::string text, limitree_str* segment);
 
   // Uninitialized until read.
