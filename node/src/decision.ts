@@ -1,6 +1,6 @@
 // The decision about one request.
 
-import { headers, problem, resetIn } from './headers.js';
+import { headers, resetIn } from './headers.js';
 import type {
   HeaderOptions, HeaderStyle, Headers, Problem, Reset, Row,
 } from './headers.js';
@@ -228,7 +228,7 @@ export class Decision {
    * `LIMITREE_INVALID_ARGUMENT` if the request was allowed.
    */
   problem(): Problem {
-    return problem(this, this.#rows);
+    return JSON.parse(native.httpProblem(429, this.#toCore())) as Problem;
   }
 
   /** Also refuses unknown styles. */
@@ -236,6 +236,17 @@ export class Decision {
     if (typeof style !== 'string') {
       throw invalidArgument(`style must be a string, is ${shown(style)}`);
     }
+    const fields = native.httpHeaders(
+      style, reset === 'epoch' ? Date.now() : 0, this.#toCore());
+    const found: Headers = {};
+    for (let i = 0; i < fields.length; i += 2) {
+      found[fields[i]!] = fields[i + 1]!;
+    }
+    return found;
+  }
+
+  /** Writes all to the array; returns the names of the levels, if known. */
+  #toCore(): string[] | undefined {
     const { numbers } = native;
     const from = at.INPUT_SIZE;
     numbers[from + at.LIMIT] = this.limit;
@@ -245,14 +256,7 @@ export class Decision {
     numbers[from + at.BITS] = this.#bits;
     this.#rows?.forEach((row, i) => numbers.set(
       row.numbers, from + at.DECISION_SIZE + i * at.LEVEL_SIZE));
-    const fields = native.httpHeaders(
-      style, reset === 'epoch' ? Date.now() : 0,
-      this.#rows?.map(({ name }) => name.policy));
-    const found: Headers = {};
-    for (let i = 0; i < fields.length; i += 2) {
-      found[fields[i]!] = fields[i + 1]!;
-    }
-    return found;
+    return this.#rows?.map(({ name }) => name.policy);
   }
 
   toJSON(): object {

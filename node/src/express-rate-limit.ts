@@ -13,14 +13,13 @@ import type {
 } from 'express-rate-limit';
 
 import type { Decision } from './decision.js';
-import { LimitreeError, invalidArgument } from './errors.js';
+import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import { Limiter } from './limiter.js';
 import type { StoreOptions } from './limits.js';
 import type { Clock } from './clock.js';
 import type { Path } from './requests.js';
 import { shown } from './words.js';
 import { forFramework } from './web/answer.js';
-import { isStoreTrouble } from './web/gate.js';
 import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
 import { StoreLog } from './web/store_log.js';
 import type { Logger } from './web/warnings.js';
@@ -144,7 +143,7 @@ export class LimitreeStore implements Store {
       this.#log?.write(decision);
       return this.#hits(decision);
     } catch (error) {
-      if (isStoreTrouble(error)) this.#log?.write();
+      if (error instanceof StoreError) this.#log?.write();
       throw forFramework(error);
     }
   }

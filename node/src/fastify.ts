@@ -283,21 +283,31 @@ function hookOf(
 
 type AnyHook = (...args: unknown[]) => unknown;
 
-/** Adapts the handler to a hook that also gets the body. */
-function placed(hook: Hook, handler: onRequestHookHandler): AnyHook {
+/**
+ * Adapts the handler to a hook that also gets the body: Fastify checks the
+ * number of parameters.
+ */
+function placed(
+  hook: Hook,
+  handler: onRequestHookHandler,
+): onRequestHookHandler {
+  if (hook !== 'preParsing') return handler;
   const run = handler as unknown as AnyHook;
-  if (hook !== 'preParsing') return run;
-  return (request, reply, _payload, done) => run(request, reply, done);
+  return ((request: unknown, reply: unknown, _body: unknown, done: unknown) =>
+    run(request, reply, done)) as unknown as onRequestHookHandler;
 }
 
 /**
  * Puts a hook behind the other hooks of a route, which run after those of the
  * instance, so that it can use the results of all of them.
  */
-function addTo(route: RouteOptions, hook: Hook, handler: AnyHook): void {
-  const routes = route as unknown as Record<Hook, AnyHook | AnyHook[]>;
-  const there = routes[hook] ?? [];
-  routes[hook] = [...Array.isArray(there) ? there : [there], handler];
+function addTo(
+  route: RouteOptions,
+  hook: Hook,
+  handler: onRequestHookHandler,
+): void {
+  const routes = route as unknown as Record<Hook, unknown>;
+  routes[hook] = [routes[hook] ?? [], placed(hook, handler)].flat();
 }
 
 /**
@@ -310,33 +320,22 @@ function nameOf(route: RouteOptions): string {
   return [...new Set(methods)].join() + route.url.replaceAll('*', '+');
 }
 
-/** Adds the hook for requests without a route, and for earlier routes. */
-function addForOthers(
-  instance: FastifyInstance,
-  hook: Hook,
+/** The hook for requests without a route, and for earlier routes. */
+function forOthers(
   mark: symbol,
-  run: AnyHook,
-): void {
-  const others: AnyHook = (...args) => {
-    const [request] = args as [FastifyRequest];
+  run: onRequestHookHandler,
+): onRequestHookHandler {
+  return function others(this: FastifyInstance, request, reply, done): unknown {
     const config = request.routeOptions.config as unknown as Marks | undefined;
-    if (config?.[mark] === true || config?.rateLimit === false) {
-      return (args[args.length - 1] as HookHandlerDoneFunction)();
-    }
+    if (config?.[mark] === true || config?.rateLimit === false) return done();
     if (config?.rateLimit !== undefined) {
       warnOnce('LIMITREE_ROUTE_BEFORE_PLUGIN', 'the route ' +
         `${request.routeOptions.url} has a limit of its own, but the plugin ` +
         'came after it, so it has the limit of all: await ' +
         'app.register(limitree) before it');
     }
-    return run(...args);
+    return run.call(this, request, reply, done);
   };
-  // Fastify checks the number of parameters.
-  instance.addHook(hook as 'onRequest', (hook === 'preParsing'
-    ? (request: unknown, reply: unknown, payload: unknown, done: unknown) =>
-      others(request, reply, payload, done)
-    : (request: unknown, reply: unknown, done: unknown) =>
-      others(request, reply, done)) as unknown as onRequestHookHandler);
 }
 
 const plugin: FastifyPluginAsync<FastifyOptions> = async (
@@ -356,7 +355,7 @@ const plugin: FastifyPluginAsync<FastifyOptions> = async (
       (own?: FastifyRouteOptions) => limits.hook(own ?? {}));
   }
   const mark = Symbol('limitree');
-  const run = isGlobal ? placed(hook, limits.ownHook()) : undefined;
+  const run = isGlobal ? limits.ownHook() : undefined;
   instance.addHook('onRoute', (route) => {
     const own = route.config?.rateLimit;
     const config: object = { ...route.config, [mark]: true };
@@ -369,9 +368,11 @@ const plugin: FastifyPluginAsync<FastifyOptions> = async (
     if (typeof own !== 'object' || own === null) {
       refuse(`config.rateLimit of ${nameOf(route)} must be false or an object`);
     }
-    addTo(route, hook, placed(hook, limits.hook(own, nameOf(route))));
+    addTo(route, hook, limits.hook(own, nameOf(route)));
   });
-  if (run !== undefined) addForOthers(instance, hook, mark, run);
+  if (run !== undefined) {
+    instance.addHook(hook as 'onRequest', placed(hook, forOthers(mark, run)));
+  }
   instance.addHook('onReady', async () => limits.ready());
   instance.addHook('onClose', () => limits.close());
 };

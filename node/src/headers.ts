@@ -1,6 +1,5 @@
-// What an HTTP response says about limits: the text of its headers and the body
-// of a 429.  Seconds are rounded up, so that a client that waits that long is
-// not denied again.
+// What an HTTP response says about limits.  Seconds are rounded up, so that a
+// client that waits that long is not denied again.
 
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
@@ -81,37 +80,11 @@ export function resetIn(options: HeaderOptions): Reset {
   throw invalidArgument(`reset must be delta or epoch, is ${shown(reset)}`);
 }
 
-export function problem(decision: Shown, rows: Rows | undefined): Problem {
-  if (!decision.limited) {
-    throw invalidArgument('the request was allowed: there is no problem');
-  }
-  const seconds = retryAfter(decision);
-  const members: Problem = {
-    type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
-    title: 'Too Many Requests',
-    status: 429,
-    detail: seconds > 0 ? `Try again in ${seconds} s.`
-      : 'The request is larger than any limit on it allows.',
-  };
-  if (rows === undefined) return members;
-  const violated: string[] = [];
-  for (const { name, numbers } of rows) {
-    if (counts(numbers) && (numbers[at.LEVEL_BITS]! & 1) !== 0) {
-      violated.push(name.policy);
-    }
-  }
-  return { ...members, 'violated-policies': violated };
-}
-
 /** Seconds for Retry-After, at least 1; 0: there is none. */
 export function retryAfter(decision: Shown): number {
   if (!decision.limited) return 0;
   const seconds = decision.cell[3];  // -1: no wait helps
   return seconds < 0 ? 0 : Math.max(1, seconds);
-}
-
-function counts(numbers: readonly number[]): boolean {
-  return numbers[at.LEVEL_BITS]! >> at.MODE_SHIFT !== SHADOW;
 }
 
 function ietf(rows: Rows | undefined, found: Headers): void {
@@ -123,7 +96,7 @@ function ietf(rows: Rows | undefined, found: Headers): void {
   let policies = '';
   let states = '';
   for (const { name, numbers } of rows) {
-    if (!counts(numbers)) continue;
+    if (numbers[at.LEVEL_BITS]! >> at.MODE_SHIFT === SHADOW) continue;
     const policy = name.policyItem(numbers[at.LEVEL_LIMIT]!,
                                    numbers[at.WINDOW_NS]!);
     const state = name.quoted +

@@ -11,8 +11,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
+import { StoreError } from './errors.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
-import { Gate, RateLimitInfo, isStoreTrouble } from './web/gate.js';
+import { Gate, RateLimitInfo } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
@@ -122,13 +123,13 @@ export function rateLimit(options: HttpOptions): RateLimit {
   ): true {
     if (gate.hasGone(request) || response.headersSent) {
       if (!response.writableEnded) response.destroy();
-    } else if (isStoreTrouble(error)) {
+    } else if (error instanceof StoreError) {
       response.setHeader('Retry-After', '1');
       send(response, 503, UNAVAILABLE);
     } else {
       send(response, 500, FAILED);
     }
-    if (!gate.hasGone(request) && !isStoreTrouble(error)) {
+    if (!gate.hasGone(request) && !(error instanceof StoreError)) {
       warnSeldom('LIMITREE_REQUEST_FAILED', 'a request was answered with 500 ' +
         `because it could not be decided: ${textOf(error)}`, options.logger);
     }

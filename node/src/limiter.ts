@@ -15,14 +15,12 @@ import type {
   DescriptorFiles, DescriptorOptions, FileUrl, Limits, StoreOptions,
 } from './limits.js';
 import { Names } from './names.js';
-import {
-  readRequest, responseOf,
-} from './envoy.js';
+import { readRequest, responseOf } from './envoy.js';
 import type {
   Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse,
   EnvoyStats,
 } from './envoy.js';
-import { CLOSED, native } from './native.js';
+import { closed, native } from './native.js';
 import type { Functions } from './native.js';
 import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
 import type {
@@ -361,11 +359,10 @@ export class Limiter {
     if (drain >= 2 ** 31) {
       throw invalidArgument('drain must be shorter than 25 days');
     }
-    const { close, isRemote, isShared } = this.#native;
     this.#isClosed = true;
-    this.#native = { ...CLOSED, close, isRemote, isShared };
+    this.#native = closed(this.#native);
     if (drain > 0) await this.#requests.drained(drain);
-    close();
+    this.#native.close();
   }
 
   /** For console.log(). */

@@ -104,12 +104,10 @@ function readFileNow(file: string): Uint8Array {
   }
 }
 
-async function readFileSoon(file: string): Promise<Uint8Array> {
-  try {
-    return await fs.promises.readFile(file);
-  } catch (error) {
+function readFileSoon(file: string): Promise<Uint8Array> {
+  return fs.promises.readFile(file).catch((error) => {
     throw unreadable(file, error);
-  }
+  });
 }
 
 /** The files of a folder, without its folders; undefined for anything else. */

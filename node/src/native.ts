@@ -107,16 +107,13 @@ function refuse(): never {
   throw new LimitreeError('LIMITREE_CANCELLED', 'the limiter is closed');
 }
 
-/** The functions of a closed limiter. */
-export const CLOSED: Functions = {
-  isRemote: false, isShared: false,
-  decide: refuse, start: refuse, reset: refuse, reload: refuse, put: refuse,
-  ping: refuse, reloadDescriptors: refuse, shouldRateLimit: refuse,
-  descriptorStats: refuse, envoyStats: refuse,
-  stats: refuse, limitStats: refuse, reasonStats: refuse, takeLog: () => [],
-  prometheus: refuse, setPressure: refuse, policy: refuse, root: refuse,
-  close() {},
-};
+/** The functions `open` of a limiter after it was closed. */
+export function closed(open: Functions): Functions {
+  const { close, isRemote, isShared } = open;
+  const refused = Object.keys(open).map((name) => [name, refuse]);
+  return { ...Object.fromEntries(refused), takeLog: () => [], close, isRemote,
+           isShared } as unknown as Functions;
+}
 
 export interface Native {
   readonly version: string;

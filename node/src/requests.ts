@@ -13,7 +13,7 @@ import type { Signal } from './delivery.js';
 import { LimitreeError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
-import { CLOSED, native } from './native.js';
+import { closed, native } from './native.js';
 import type { Functions, NativeAnswer } from './native.js';
 import { checkNames, noOption, shown } from './words.js';
 
@@ -303,8 +303,7 @@ export class Requests {
   async reset(path: Path, leaf: boolean): Promise<void> {
     checkArray(path, 'path');
     const segments = [...path];
-    this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 },
-                at.ONE_PATH);
+    this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 }, at.ONE_PATH);
     await this.wait(this.#native.reset(...segments));
   }
 
@@ -328,7 +327,7 @@ export class Requests {
 
   /** Refuses new requests, and resolves once none is running. */
   drained(ms: number): Promise<void> {
-    this.#native = CLOSED;
+    this.#native = closed(this.#native);
     return this.#pending.drained(ms);
   }
 

@@ -4,8 +4,7 @@
 import type { Decision } from '../decision.js';
 import { StoreError } from '../errors.js';
 import type { CloseOptions, Limiter } from '../limiter.js';
-import type {
-  AsyncCallOptions, Costly, Path, Segment } from '../requests.js';
+import type { Costly, Path, Segment } from '../requests.js';
 import { KnownLimit } from './known.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
@@ -19,7 +18,14 @@ import { Checks, checkTrust, warnSeldom } from './warnings.js';
 import type { Logger } from './warnings.js';
 
 function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
-  return typeof paths[0] === 'object' && paths[0] !== null;
+  return Array.isArray(paths) && typeof paths[0] === 'object' &&
+    paths[0] !== null;
+}
+
+/** The options of a decision. */
+interface Call {
+  readonly cost: number;
+  readonly levels: boolean;
 }
 
 /** Where a request keeps the last decision about it. */
@@ -121,7 +127,7 @@ export class Gate<A extends object, B> {
   readonly #seen = new WeakSet<A>();
   /** Set for a plain limit in memory, whose decisions need no levels. */
   #known: KnownLimit | undefined;
-  #call: { readonly cost: number; readonly levels: boolean };
+  #call: Call;
 
   constructor(
     options: WebOptions<A, B>,
@@ -242,59 +248,39 @@ export class Gate<A extends object, B> {
     if (!this.#checks.isOver) this.#look(a, path);
     const call = cost === this.#call.cost ? this.#call
       : { cost, levels: this.#call.levels };
-    try {
-      return this.#authorize(path, cost, call);
-    } catch (error) {
-      const repaired = this.#subject.plain?.repaired(path as Path, error);
-      if (repaired === undefined) throw error;
-      return this.#authorize(repaired, cost, call);
-    }
+    return this.#authorize(path, call);
   }
 
-  #authorize(
-    path: Paths,
-    cost: number,
-    call: AsyncCallOptions,
-  ): Maybe<RateLimitInfo> {
+  #authorize(path: Paths, call: Call): Maybe<RateLimitInfo> {
     const limiter = this.limiter;
-    if (!Array.isArray(path) || !areSeveral(path)) {
-      if (!limiter.isRemote) {
-        return this.#authorizeNow(path as Path, cost, call);
+    const several = areSeveral(path);
+    if (!several && !limiter.isRemote) {
+      let decision;
+      try {
+        decision = limiter.authorizeSync(path, call);
+      } catch (error) {
+        return this.#repair(path, call, error);
       }
-      return limiter.authorize(path as Path, call).then(
-        (decision) => this.#answered(decision, path, cost),
-        (error) => {
-          const repaired = this.#subject.plain?.repaired(path as Path, error);
-          if (repaired === undefined) return this.#failed(error);
-          return this.#authorize(repaired, cost, call);
-        });
+      return this.#decided(path, call, decision);
     }
-    return limiter.authorizeAll(path, call).then(
-      (decision) => this.#answered(decision, path, cost),
-      (error) => this.#failed(error));
+    return (several ? limiter.authorizeAll(path, call)
+      : limiter.authorize(path, call)).then(
+      (decision) => this.#decided(path, call, decision),
+      (error) => this.#repair(path, call, error));
   }
 
-  #authorizeNow(path: Path, cost: number, call: AsyncCallOptions
-  ): RateLimitInfo {
-    const known = call.levels === true ? undefined : this.#known;
-    let decision;
-    try {
-      decision = this.limiter.authorizeSync(path, call);
-    } catch (error) {
-      return this.#failed(error);
-    }
+  #decided(path: Paths, call: Call, decision: Decision): RateLimitInfo {
     this.#log?.write(decision);
-    return new RateLimitInfo(decision, path, cost, known, this);
+    return new RateLimitInfo(decision, path, call.cost,
+                             call.levels ? undefined : this.#known, this);
   }
 
-  #answered(decision: Decision, path: Paths, cost: number): RateLimitInfo {
-    this.#log?.write(decision);
-    return new RateLimitInfo(decision, path, cost, undefined, this);
-  }
-
-  #failed(error: unknown): never {
-    if (isStoreTrouble(error)) this.#log?.write();
-    throw error;
+  /** Decides about another form of the path, or throws if there is none. */
+  #repair(path: Paths, call: Call, error: unknown): Maybe<RateLimitInfo> {
+    if (error instanceof StoreError) this.#log?.write();
+    const repaired = this.#subject.plain?.repaired(path as Path, error);
+    if (repaired === undefined) throw error;
+    return this.#authorize(repaired, call);
   }
 
   /** Looks for mistakes in the first requests. */
@@ -374,12 +360,4 @@ export class Gate<A extends object, B> {
       close: (options) => this.#subject.close(options),
     };
   }
-}
-
-/**
- * Whether the store failed, which is not a mistake of the program and may be
- * temporary.
- */
-export function isStoreTrouble(error: unknown): error is StoreError {
-  return error instanceof StoreError;
 }

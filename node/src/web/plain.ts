@@ -95,7 +95,7 @@ export class Plain<A, B> {
     if (typeof this.name !== 'string' || !/^[^*]+$/.test(this.name)) {
       refuse(`name must be a text without *, is ${shown(this.name)}`);
     }
-    this.#limits = tree.limitsOf(this.name);
+    this.identity = this.#limits = tree.limitsOf(this.name);
     if (keyGenerator === undefined) {
       this.#prefix = prefixOf(options.ipv6Subnet);
       this.#keyOf = ways.ipOf as (a: A) => string;
@@ -106,8 +106,7 @@ export class Plain<A, B> {
       }
       this.#keyOf = keyGenerator;
     }
-    this.identity = tree.add(
-      this.name, this.#node(isFixed ? limit as number : undefined));
+    tree.add(this.name, this.#node(isFixed ? limit as number : undefined));
   }
 
   /** The path of a request. */

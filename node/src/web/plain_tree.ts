@@ -15,7 +15,6 @@ export type KnownLimits = Map<number, Promise<void> | true>;
 export class PlainTree {
   readonly #options: StoreOptions & { readonly clock?: Clock | undefined };
   readonly #nodes = new Map<string, Node>();
-  readonly #identities = new Map<string, object>();
   readonly #limits = new Map<string, KnownLimits>();
   #limiter: Limiter | undefined;
   #changed: Promise<void> = Promise.resolve();  // the last change()
@@ -31,11 +30,8 @@ export class PlainTree {
     return this.#limiter;
   }
 
-  /**
-   * Adds a name before the first request.  Returns an object that is the same
-   * for all calls with that name; refuses a name that has another node.
-   */
-  add(name: string, node: Node): object {
+  /** Adds a name before the first request, unless it has that node already. */
+  add(name: string, node: Node): void {
     const before = this.#nodes.get(name);
     if (before === undefined) {
       if (this.#limiter !== undefined) {
@@ -47,12 +43,9 @@ export class PlainTree {
       refuse(`there are two different limits with the name ${name}: give one ` +
         'another name, or close the first before the second is made');
     }
-    const identity = this.#identities.get(name) ?? {};
-    this.#identities.set(name, identity);
-    return identity;
   }
 
-  /** The limits with that name that functions have returned. */
+  /** The limits with that name that functions have returned: one map. */
   limitsOf(name: string): KnownLimits {
     const limits = this.#limits.get(name) ?? new Map<number, never>();
     this.#limits.set(name, limits);
