@@ -1,6 +1,7 @@
 #include "base/calendar.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace limitree {
 
@@ -43,18 +44,8 @@ Calendar::LocalDay Calendar::first_day(LocalDay day) const {
 }
 
 Calendar::LocalDay Calendar::next_day(LocalDay first) const {
-  switch (unit_) {
-    case Unit::kDay:
-      break;
-    case Unit::kWeek:
-      return first + days(7);
-    case Unit::kMonth: {
-      const std::chrono::year_month_day date(first);
-      return LocalDay((date.year() / date.month() + std::chrono::months(1)) /
-                      1);
-    }
-  }
-  return first + days(1);
+  constexpr std::array<days, 3> kLongest = {days(1), days(7), days(31)};
+  return first_day(first + kLongest[static_cast<std::size_t>(unit_)]);
 }
 
 // The first second at which a local clock shows midnight of `day` or later.

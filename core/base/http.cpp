@@ -66,11 +66,8 @@ void append_quoted(std::string_view policy, HttpText* text) {
       text->append('\\');
       continue;
     }
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    const auto value = static_cast<unsigned char>(byte);
     text->append('%');
-    text->append(kDigits[value >> 4]);
-    text->append(kDigits[value & 15]);
+    append_hex(static_cast<unsigned char>(byte), text);
     plain = i + 1;
   }
   text->append(policy.substr(plain));

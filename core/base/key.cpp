@@ -65,11 +65,7 @@ void append_escaped(const Segment& segment, std::string* name) {
 void append_hashed(const Segment& segment, std::string* name) {
   name->push_back('~');
   if (segment.kind == Segment::Kind::kPattern) name->push_back('*');
-  constexpr char kHex[] = "0123456789abcdef";
-  for (const std::uint8_t byte : sha256(segment.text)) {
-    name->push_back(kHex[byte >> 4]);
-    name->push_back(kHex[byte & 15]);
-  }
+  *name += sha256_hex(segment.text);
 }
 
 }  // namespace

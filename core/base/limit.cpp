@@ -62,20 +62,6 @@ Result<Rate> make_rate(std::int64_t count, Duration period,
   return rate;
 }
 
-const char* mode_name(Mode mode) {
-  switch (mode) {
-    case Mode::kEnforce:
-      return "enforce";
-    case Mode::kShadow:
-      return "shadow";
-    case Mode::kIdle:
-      return "idle";
-    case Mode::kCheck:
-      return "check";
-  }
-  return "unknown";
-}
-
 Limit make_counter(std::int64_t count, Duration period) {
   static const auto rules = std::make_shared<const Rules>();
   Limit limit;

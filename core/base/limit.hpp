@@ -4,6 +4,7 @@
 #define LIMITREE_BASE_LIMIT_HPP
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -44,6 +45,14 @@ enum class Mode : std::uint8_t {
   kCheck = 2,    // counts towards the decision, never charged
   kIdle = 3,     // neither; only through a Part
 };
+
+// In the order of the enumerators; limits.yaml can state the first three.
+inline constexpr std::array<std::string_view, 4> kModeNames = {
+    "enforce", "shadow", "check", "idle"};
+
+constexpr const char* mode_name(Mode mode) {
+  return kModeNames[static_cast<std::size_t>(mode)].data();
+}
 
 constexpr bool counts(Mode mode) {
   return (static_cast<unsigned>(mode) & 1u) == 0;
@@ -229,8 +238,6 @@ Limit make_counter(std::int64_t count, Duration period);
 constexpr bool is_window(Algorithm algorithm) {
   return traits_of(algorithm).kept != Kept::kTat;
 }
-
-const char* mode_name(Mode mode);
 
 // A part of a whole, as one integer over another: 1/8, or 0.125 as 125/1000.
 // REQUIRES: 0 <= part <= whole <= kMaxWhole, whole > 0.

@@ -1,6 +1,7 @@
 #include "base/plan.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace limitree {
 
@@ -81,19 +82,10 @@ void compare_sorted(const Plan& plan, FirstOf* first_of) {
 }  // namespace
 
 const char* source_name(Source source) {
-  switch (source) {
-    case Source::kStore:
-      return "store";
-    case Source::kDenyCache:
-      return "deny_cache";
-    case Source::kLocal:
-      return "local";
-    case Source::kAllow:
-      return "allow";
-    case Source::kDeny:
-      return "deny";
-  }
-  return "unknown";
+  // In the order of the enumerators.
+  constexpr std::array<const char*, kSourceCount> kNames = {
+      "store", "deny_cache", "local", "allow", "deny"};
+  return kNames[static_cast<std::size_t>(source)];
 }
 
 int compare_names(std::span<const Segment> a, std::span<const Segment> b) {

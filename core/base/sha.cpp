@@ -120,10 +120,8 @@ void digest(std::string_view text, State* state) {
   }
 }
 
-}  // namespace
-
-std::string sha1_hex(std::string_view text) {
-  State1 state = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+template <typename State>
+std::string digest_hex(State state, std::string_view text) {
   digest(text, &state);
   constexpr char kHex[] = "0123456789abcdef";
   std::string digits;
@@ -135,15 +133,17 @@ std::string sha1_hex(std::string_view text) {
   return digits;
 }
 
-std::array<std::uint8_t, 32> sha256(std::string_view text) {
-  State256 state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                    0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  digest(text, &state);
-  std::array<std::uint8_t, 32> bytes;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));
-  }
-  return bytes;
+}  // namespace
+
+std::string sha1_hex(std::string_view text) {
+  return digest_hex<State1>(
+      {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0}, text);
+}
+
+std::string sha256_hex(std::string_view text) {
+  return digest_hex<State256>({0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                               0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19},
+                              text);
 }
 
 }  // namespace limitree

@@ -4,17 +4,14 @@
 #ifndef LIMITREE_BASE_SHA_HPP
 #define LIMITREE_BASE_SHA_HPP
 
-#include <array>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace limitree {
 
-// As 40 hexadecimal digits.
+// As 40 and 64 hexadecimal digits.
 std::string sha1_hex(std::string_view text);
-
-std::array<std::uint8_t, 32> sha256(std::string_view text);
+std::string sha256_hex(std::string_view text);
 
 }  // namespace limitree
 

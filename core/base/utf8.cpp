@@ -4,8 +4,6 @@ namespace limitree {
 
 namespace {
 
-constexpr char kHex[] = "0123456789ABCDEF";
-
 bool continues(std::string_view text, std::size_t i) {
   return i < text.size() && (static_cast<unsigned char>(text[i]) >> 6) == 2;
 }
@@ -31,11 +29,6 @@ std::size_t utf8_size(std::string_view text) {
   if (lead == 0xf0 && second < 0x90) return 0;
   if (lead == 0xf4 && second > 0x8f) return 0;
   return continues(text, 3) ? 4 : 0;
-}
-
-void append_hex(unsigned char byte, std::string* text) {
-  text->push_back(kHex[byte >> 4]);
-  text->push_back(kHex[byte & 15]);
 }
 
 }  // namespace limitree

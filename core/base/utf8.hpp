@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <string_view>
 
 namespace limitree {
@@ -16,11 +15,16 @@ namespace limitree {
 // and code points above U+10FFFF are not UTF-8).
 std::size_t utf8_size(std::string_view text);
 
-// Appends `byte` as two upper-case hexadecimal digits.
-void append_hex(unsigned char byte, std::string* text);
+// Appends `byte` as two of these hexadecimal digits.  `Text` is a std::string,
+// or like it.
+template <typename Text>
+void append_hex(unsigned char byte, Text* text,
+                std::string_view digits = "0123456789ABCDEF") {
+  text->append(digits.substr(byte >> 4, 1));
+  text->append(digits.substr(byte & 15, 1));
+}
 
 // Appends `value` as a string of JSON; bytes that are not UTF-8 become U+FFFD.
-// `Text` is a std::string, or like it.
 template <typename Text>
 void append_json(std::string_view value, Text* text) {
   using std::string_view_literals::operator""sv;
@@ -34,10 +38,8 @@ void append_json(std::string_view value, Text* text) {
       text->append("\\"sv);
       text->append(value.substr(0, 1));
     } else if (byte >= '\0' && byte < ' ') {
-      constexpr std::string_view kHexDigits = "0123456789abcdef";
       text->append("\\u00"sv);
-      text->append(kHexDigits.substr(static_cast<std::size_t>(byte >> 4), 1));
-      text->append(kHexDigits.substr(static_cast<std::size_t>(byte & 15), 1));
+      append_hex(static_cast<unsigned char>(byte), text, "0123456789abcdef");
     } else {
       text->append(value.substr(0, size));
     }

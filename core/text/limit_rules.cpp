@@ -39,11 +39,13 @@ class RuleReader {
   void add(Mark mark, std::string what) {
     problems_.add(mark, std::move(what));
   }
-  // Returns the index of `value` in `known`, or nothing.  Reports an unknown
-  // value.
+  // find_word(), if there is a value.
   std::optional<std::size_t> word(std::string_view key,
                                   const std::optional<Value>& value,
-                                  Words known);
+                                  Words known) {
+    if (!value) return std::nullopt;
+    return find_word(key, *value, known, &problems_);
+  }
   bool read_algorithm();
   void refuse_others();
   void refuse(bool belongs, std::string_view key,
@@ -61,17 +63,6 @@ class RuleReader {
   Problems& problems_;
   Rules rules_;
 };
-
-std::optional<std::size_t> RuleReader::word(std::string_view key,
-                                            const std::optional<Value>& value,
-                                            Words known) {
-  if (!value) return std::nullopt;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (known[i] == value->text) return i;
-  }
-  add(value->mark, unknown_word(key, value->text, known));
-  return std::nullopt;
-}
 
 // If the algorithm is unknown, no key can be wrong for it.
 bool RuleReader::read_algorithm() {
@@ -255,9 +246,7 @@ bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
       continue;
     }
     fields->when_idle = true;
-    if (!contains(kWhens, value->text)) {
-      problems->add(value->mark, unknown_word("when", value->text, kWhens));
-    }
+    find_word("when", *value, kWhens, problems);
   }
   if (!percent) problems->add(node.mark, "overrun needs percent");
   return problems->size() == before;

@@ -87,10 +87,6 @@ bool is_integer(std::string_view text) {
   return all_digits(text) && text[0] != '0';
 }
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // Removes from the front of *text all characters for which `belongs` is true.
 template <typename Belongs>
 std::string_view take_while(Belongs belongs, std::string_view* text) {
@@ -356,9 +352,7 @@ std::string spoken_duration(Duration time) {
 
 std::string lower_case(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  for (char& c : lower) c = lower_case(c);
   return lower;
 }
 

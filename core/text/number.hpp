@@ -53,7 +53,14 @@ constexpr bool is_blank(char c) {
 // Whether `c` is one of 0 ... 9.
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// `text` with A ... Z as a ... z.
+constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// A ... Z as a ... z, and all else as it is.
+constexpr char lower_case(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
 std::string lower_case(std::string_view text);
 
 // `text` without the blanks around it.

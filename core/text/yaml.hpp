@@ -95,6 +95,11 @@ std::optional<Value> read_scalar(const YamlDocument& document,
                                  const YamlNode& node, std::string_view must,
                                  Problems* problems);
 
+// The index of `value` in `known`.  If it is another word, reports a problem:
+// "unknown mode ...".
+std::optional<std::size_t> find_word(std::string_view what, const Value& value,
+                                     Words known, Problems* problems);
+
 // Whether `node` is of that kind.  If not, reports a problem, as above.
 bool expect_kind(const YamlDocument& document, const YamlNode& node,
                  YamlNode::Kind kind, std::string_view must,

@@ -1,5 +1,6 @@
 // The content of a document, and how values are read from it.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -75,6 +76,16 @@ std::optional<Value> read_scalar(const YamlDocument& document,
     problems->add(node.mark,
                   std::string(must) + ", is " + document.describe(node));
   }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> find_word(std::string_view what, const Value& value,
+                                     Words known, Problems* problems) {
+  const auto found = std::ranges::find(known, value.text);
+  if (found != known.end()) {
+    return static_cast<std::size_t>(found - known.begin());
+  }
+  problems->add(value.mark, unknown_word(what, value.text, known));
   return std::nullopt;
 }
 

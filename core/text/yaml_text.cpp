@@ -18,13 +18,9 @@ constexpr std::size_t kMaxSimpleKey = 1000;  // YAML allows 1024 characters
 constexpr std::array<std::string_view, 9> kReserved = {
     "true", "false", "yes", "no", "on", "off", "null", "y", "n"};
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool is_plain(char c) {
-  return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.' || c == '/';
+  return is_letter(c) || is_digit(c) || c == '_' || c == '-' || c == '.' ||
+         c == '/';
 }
 
 // REQUIRES: one character of UTF-8.

@@ -50,10 +50,6 @@ bool is_hex(char c) {
 constexpr std::size_t kMaxHostName = 253;  // bytes
 constexpr std::size_t kMaxLabel = 63;
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool is_allowed(char c) {
   return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '_';
 }
@@ -72,7 +68,7 @@ bool is_label(std::string_view label) {
 std::size_t lower_host_name(std::string_view name, char* out) {
   if (name.ends_with('.')) name.remove_suffix(1);
   if (name.empty() || name.size() > kMaxHostName) return 0;
-  std::transform(name.begin(), name.end(), out, lower);
+  std::ranges::transform(name, out, [](char c) { return lower_case(c); });
   out[name.size()] = '\0';
 
   std::string_view rest(out, name.size());
@@ -284,7 +280,7 @@ const char* CanonicalId::set_fqdn_set(std::string_view id) {
     if (comma == rest.npos) break;
     rest.remove_prefix(comma + 1);
   }
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   std::string all;
   for (const std::string& name : names) {
@@ -304,9 +300,7 @@ const char* CanonicalId::set_hex(std::string_view id) {
     return nullptr;
   }
   char* const place = room(id.size());
-  std::transform(id.begin(), id.end(), place, [](char c) {
-    return c >= 'A' ? static_cast<char>(c | 0x20) : c;
-  });
+  std::ranges::transform(id, place, [](char c) { return lower_case(c); });
   view_ = {place, id.size()};
   return nullptr;
 }

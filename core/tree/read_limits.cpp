@@ -17,8 +17,8 @@ using Kind = YamlNode::Kind;
 
 constexpr std::array<std::string_view, 5> kNumbers = {
     "count", "burst", "max_burst", "cost", "buckets"};
-constexpr std::array<std::string_view, 3> kModes = {"enforce", "shadow",
-                                                    "check"};
+constexpr Words kModes = Words(kModeNames).first(3);
+// In the order of the enumerators.
 constexpr std::array<std::string_view, 2> kCharges = {"all_or_nothing",
                                                       "independent"};
 
@@ -35,10 +35,9 @@ std::optional<Charge> read_charge(const YamlDocument& document,
   const std::optional<Value> value =
       read_scalar(document, node, "charge must be a word", problems);
   if (!value) return std::nullopt;
-  if (value->text == "independent") return Charge::kIndependent;
-  if (value->text == "all_or_nothing") return Charge::kAllOrNothing;
-  problems->add(value->mark, unknown_word("charge", value->text, kCharges));
-  return std::nullopt;
+  const auto charge = find_word("charge", *value, kCharges, problems);
+  if (!charge) return std::nullopt;
+  return static_cast<Charge>(*charge);
 }
 
 std::vector<Limit> LimitReader::read(std::size_t value) {
@@ -196,20 +195,15 @@ void LimitReader::read_number(const Value& key, const Value& value,
 
 void LimitReader::read_word(std::string_view key, const Value& value,
                             Fields* fields) {
-  std::string problem;
-  if (key == "name") {
-    fields->name = value.text;
-    if (value.text.empty()) problem = "name must not be empty";
-  } else {  // mode
-    fields->mode = value.text == "shadow"  ? Mode::kShadow
-                   : value.text == "check" ? Mode::kCheck
-                                           : Mode::kEnforce;
-    if (!contains(kModes, value.text)) {
-      problem = unknown_word(key, value.text, kModes);
-    }
+  if (key == "mode") {
+    const auto mode = find_word(key, value, kModes, problems_);
+    fields->mode = static_cast<Mode>(mode.value_or(0));
+    fields->broken |= !mode;
+    return;
   }
-  if (problem.empty()) return;
-  problems_->add(value.mark, std::move(problem));
+  fields->name = value.text;
+  if (!value.text.empty()) return;
+  problems_->add(value.mark, "name must not be empty");
   fields->broken = true;
 }
 
