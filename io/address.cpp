@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <linux/filter.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
@@ -13,7 +14,9 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <vector>
 
+#include "io/dialer.hpp"
 #include "io/failure.hpp"
 
 namespace limitree {
@@ -24,9 +27,10 @@ constexpr int kBacklog = 4096;
 constexpr std::string_view kUnix = "unix:";
 
 [[noreturn]] void refuse(std::string_view text) {
-  throw Failure("'" + std::string(text) +
-                "' is no address such as 127.0.0.1:8081, [::1]:8081, :8081 or "
-                "unix:/path");
+  throw Failure(
+      "'" + std::string(text) +
+      "' is not an address such as 127.0.0.1:8081, [::1]:8081, :8081 or "
+      "unix:/path");
 }
 
 in_port_t read_port(std::string_view text, std::string_view whole) {
@@ -41,8 +45,8 @@ bool has_ipv6() {
   return static_cast<bool>(Fd(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)));
 }
 
-// Whether there is a Unix socket that no process serves any more.  A file of
-// another kind refuses connections, too.
+// Whether there is a Unix socket that no process serves any more.  Files of
+// other kinds refuse connections, too.
 bool is_abandoned(const ListenAddress& address) {
   struct stat found {};
   if (lstat(address.unix_path().c_str(), &found) != 0 ||
@@ -174,6 +178,34 @@ std::string ListenAddress::text() const {
   const auto* const in6 = reinterpret_cast<const sockaddr_in6*>(&storage_);
   inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
   return '[' + std::string(host) + "]:" + std::to_string(ntohs(in6->sin6_port));
+}
+
+std::string address_of(const std::string& host, std::uint16_t port) {
+  if (host.empty()) return Endpoint{host, port}.text();
+  std::vector<SocketAddress> found;
+  const std::string why = look_up({host, port}, SOCK_STREAM, 0, &found);
+  if (found.empty()) throw Failure("'" + host + "': " + why);
+  char text[INET6_ADDRSTRLEN] = "";
+  getnameinfo(reinterpret_cast<const sockaddr*>(&found.front().bytes),
+              found.front().size, text, sizeof text, nullptr, 0,
+              NI_NUMERICHOST);
+  return Endpoint{text, port}.text();
+}
+
+Endpoint parse_endpoint(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  Endpoint endpoint{text.substr(0, colon)};
+  std::string& host = endpoint.host;
+  const bool bracketed = host.starts_with('[') && host.ends_with(']');
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  const char* const end = text.data() + text.size();
+  if (colon != text.npos && !host.empty() &&
+      (bracketed || host.find(':') == host.npos)) {
+    const auto [rest, error] =
+        std::from_chars(text.data() + colon + 1, end, endpoint.port);
+    if (error == std::errc() && rest == end) return endpoint;
+  }
+  throw Failure("'" + text + "' is not a place such as localhost:18000");
 }
 
 Fd listen_on(const ListenAddress& address) {

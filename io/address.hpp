@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -47,7 +48,7 @@ class ListenAddress {
 
 // The text of an address of `host`, for parse(): a name is looked up, and an
 // empty host means all addresses.  Throws Failure.
-std::string address_of(const std::string& host, int port);
+std::string address_of(const std::string& host, std::uint16_t port);
 
 // Reads "localhost:18000" or "[::1]:18000".  Throws Failure.
 Endpoint parse_endpoint(const std::string& text);

@@ -21,32 +21,6 @@ namespace {
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
 };
-using AddressList = std::unique_ptr<addrinfo, FreeAddresses>;
-
-// As getaddrinfo().
-int look_up(const Endpoint& endpoint, int flags, AddressList* list) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = flags | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(),
-                  &hints, &found);
-  if (error == 0) list->reset(found);
-  return error;
-}
-
-std::vector<SocketAddress> copy_of(const AddressList& list) {
-  std::vector<SocketAddress> addresses;
-  for (const addrinfo* one = list.get(); one != nullptr; one = one->ai_next) {
-    if (one->ai_addrlen > sizeof(sockaddr_storage)) continue;
-    SocketAddress& address = addresses.emplace_back();
-    std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
-    address.size = one->ai_addrlen;
-  }
-  return addresses;
-}
 
 bool read_path(const std::string& path, SocketAddress* address) {
   sockaddr_un target{};
@@ -84,17 +58,36 @@ std::atomic<std::size_t> skipped_addresses{0};
 
 }  // namespace
 
+std::string look_up(const Endpoint& endpoint, int type, int flags,
+                    std::vector<SocketAddress>* addresses) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = type;
+  hints.ai_flags = flags | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(),
+                  &hints, &found);
+  if (error == EAI_SYSTEM) return error_text(errno);
+  if (error != 0) return as_clause(gai_strerror(error));
+  const std::unique_ptr<addrinfo, FreeAddresses> list(found);
+  for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    if (one->ai_addrlen > sizeof(sockaddr_storage)) continue;
+    SocketAddress& address = addresses->emplace_back();
+    std::memcpy(&address.bytes, one->ai_addr, one->ai_addrlen);
+    address.size = one->ai_addrlen;
+  }
+  return {};
+}
+
 // ---- Resolver ---------------------------------------------------------------
 
 // What the resolver and its thread share; the last of them frees it.
 struct Resolver::Lookup {
-  explicit Lookup(Endpoint asked) : endpoint(std::move(asked)) {}
+  explicit Lookup(Endpoint of) : endpoint(std::move(of)) {}
 
   void run() {
-    AddressList list;
-    error = look_up(endpoint, 0, &list);
-    if (error == EAI_SYSTEM) system_error = errno;
-    addresses = copy_of(list);
+    detail = look_up(endpoint, SOCK_STREAM, 0, &addresses);
     done.store(true, std::memory_order_release);
     // The pipe is new and empty: there is room for it.
     [[maybe_unused]] const ssize_t written = write(answer.get(), "", 1);
@@ -104,9 +97,8 @@ struct Resolver::Lookup {
   Fd answered;  // can be read once there is an answer
   Fd answer;
   std::atomic<bool> done{false};  // the rest then belongs to the Resolver
-  int error = 0;
-  int system_error = 0;
   std::vector<SocketAddress> addresses;
+  std::string detail;
 };
 
 Resolver::Resolver(const Endpoint& endpoint) {
@@ -117,12 +109,9 @@ Resolver::Resolver(const Endpoint& endpoint) {
     }
     return;
   }
-  AddressList list;
-  if (look_up(endpoint, AI_NUMERICHOST, &list) == 0) {
-    addresses_ = copy_of(list);
-    return;
+  if (!look_up(endpoint, SOCK_STREAM, AI_NUMERICHOST, &addresses_).empty()) {
+    start_lookup(endpoint);
   }
-  start_lookup(endpoint);
 }
 
 Resolver::~Resolver() = default;
@@ -159,11 +148,7 @@ bool Resolver::done() {
   if (lookup_ == nullptr) return true;
   if (!lookup_->done.load(std::memory_order_acquire)) return false;
   addresses_ = std::move(lookup_->addresses);
-  if (addresses_.empty()) {
-    detail_ = lookup_->error == EAI_SYSTEM
-                  ? error_text(lookup_->system_error)
-                  : as_clause(gai_strerror(lookup_->error));
-  }
+  detail_ = std::move(lookup_->detail);
   lookup_.reset();
   return true;
 }

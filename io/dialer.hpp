@@ -17,6 +17,12 @@
 
 namespace limitree {
 
+// Appends the addresses of a host for sockets of `type`, such as SOCK_STREAM,
+// in the order of preference of the system.  Waits for name servers, unless
+// `flags` has AI_NUMERICHOST.  Returns why there are none; "" otherwise.
+std::string look_up(const Endpoint& endpoint, int type, int flags,
+                    std::vector<SocketAddress>* addresses);
+
 // From an endpoint to the addresses to connect to, without waiting.
 //
 // Numeric addresses and Unix sockets are known at once.  A thread looks up a

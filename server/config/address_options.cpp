@@ -38,8 +38,8 @@ void read_address(EnvironmentReader* reader, const AddressVariables& variables,
   std::size_t port = variables.default_port;
   reader->set(variables.port, &port, number_kind(65535, 0));
   try {
-    listen_at(variables.purpose, {address_of(host, static_cast<int>(port))},
-              settings);
+    listen_at(variables.purpose,
+              {address_of(host, static_cast<std::uint16_t>(port))}, settings);
   } catch (const Failure& failure) {
     reader->fail(variables.host, failure.what());
   }

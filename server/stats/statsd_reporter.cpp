@@ -35,7 +35,7 @@ class StatsdReporter::Work {
         say_(std::move(say)),
         lost_(std::move(lost)),
         text_(settings),
-        socket_(protocol_of(settings), settings.host, settings.port),
+        socket_(protocol_of(settings), {settings.host, settings.port}),
         max_piece_(protocol_of(settings) == StatsProtocol::kUdp ? kMaxDatagram
                                                                 : kMaxPiece) {}
 

@@ -1,14 +1,14 @@
 #include "stats/statsd_socket.hpp"
 
-#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
 #include <utility>
+#include <vector>
 
+#include "io/dialer.hpp"
 #include "io/failure.hpp"
 #include "io/loop.hpp"
 
@@ -20,18 +20,13 @@ constexpr Duration kTimeout = kOneSecond;
 constexpr Duration kFirstPause = kOneSecond;
 constexpr Duration kLongestPause = 30 * kOneSecond;
 
-struct FreeAddresses {
-  void operator()(addrinfo* first) const { freeaddrinfo(first); }
-};
-
 }  // namespace
 
-StatsdSocket::StatsdSocket(StatsProtocol protocol, std::string host,
-                           std::uint16_t port)
-    : protocol_(protocol), host_(std::move(host)), port_(port) {}
+StatsdSocket::StatsdSocket(StatsProtocol protocol, Endpoint server)
+    : protocol_(protocol), server_(std::move(server)) {}
 
 void StatsdSocket::fail(const std::string& why, bool closes) {
-  trouble_ = host_ + ":" + std::to_string(port_) + ": " + why;
+  trouble_ = server_.text() + ": " + why;
   if (closes) fd_.reset();
 }
 
@@ -60,33 +55,23 @@ bool StatsdSocket::is_connected() {
 }
 
 bool StatsdSocket::connect() {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype =
-      protocol_ == StatsProtocol::kTcp ? SOCK_STREAM : SOCK_DGRAM;
-  addrinfo* first = nullptr;
-  const int error =
-      getaddrinfo(host_.c_str(), std::to_string(port_).c_str(), &hints, &first);
-  const std::unique_ptr<addrinfo, FreeAddresses> addresses(first);
-  if (error != 0) {
-    fail(error == EAI_SYSTEM ? error_text(errno) : gai_strerror(error));
-    return false;
-  }
-  for (const addrinfo* one = first; one != nullptr; one = one->ai_next) {
-    if (connect_to(*one)) return true;
-  }
-  return false;
+  std::vector<SocketAddress> addresses;
+  const std::string why = look_up(server_, type(), 0, &addresses);
+  if (!why.empty()) fail(why);
+  return std::ranges::any_of(addresses, [this](const SocketAddress& address) {
+    return connect_to(address);
+  });
 }
 
-bool StatsdSocket::connect_to(const addrinfo& address) {
-  fd_ = Fd(socket(address.ai_family, address.ai_socktype | SOCK_CLOEXEC,
-                  address.ai_protocol));
+bool StatsdSocket::connect_to(const SocketAddress& address) {
+  fd_ = Fd(socket(address.bytes.ss_family, type() | SOCK_CLOEXEC, 0));
   const timeval timeout{kTimeout / kOneSecond, 0};
   // The timeout also applies to connect().
   if (fd_ &&
       setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &timeout,
                  sizeof timeout) == 0 &&
-      ::connect(fd_.get(), address.ai_addr, address.ai_addrlen) == 0) {
+      ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address.bytes),
+                address.size) == 0) {
     return true;
   }
   fail(error_text(errno == EINPROGRESS ? ETIMEDOUT : errno));

@@ -3,16 +3,16 @@
 #ifndef LIMITREE_SERVER_STATS_STATSD_SOCKET_HPP
 #define LIMITREE_SERVER_STATS_STATSD_SOCKET_HPP
 
-#include <cstddef>
-#include <cstdint>
+#include <sys/socket.h>
+
 #include <string>
 #include <string_view>
 
+#include "io/endpoint.hpp"
 #include "io/fd.hpp"
+#include "io/socket.hpp"
 #include "io/timer.hpp"
 #include "stats/settings.hpp"
-
-struct addrinfo;
 
 namespace limitree::server {
 
@@ -20,7 +20,7 @@ namespace limitree::server {
 // everything else takes at most a second.
 class StatsdSocket {
  public:
-  StatsdSocket(StatsProtocol protocol, std::string host, std::uint16_t port);
+  StatsdSocket(StatsProtocol protocol, Endpoint server);
 
   // Whether lines can be sent.  Connects if there is no connection; if that
   // fails, the next attempts wait for longer and longer, up to 30 seconds.
@@ -38,13 +38,15 @@ class StatsdSocket {
 
  private:
   bool connect();
-  bool connect_to(const addrinfo& address);
+  bool connect_to(const SocketAddress& address);
   bool is_connected();
   void fail(const std::string& why, bool closes = true);
+  int type() const {
+    return protocol_ == StatsProtocol::kTcp ? SOCK_STREAM : SOCK_DGRAM;
+  }
 
   const StatsProtocol protocol_;
-  const std::string host_;
-  const std::uint16_t port_;
+  const Endpoint server_;
   Fd fd_;
   std::string trouble_;
   Duration pause_{};  // after the next failure, unless it is the first

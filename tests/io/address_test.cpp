@@ -41,10 +41,11 @@ TEST(ListenAddress, SaysWhatIsWrong) {
        {"", "8081", "localhost:8081", "127.0.0.1:", "127.0.0.1:65536",
         "127.0.0.1:+1", "127.0.0.1:80x", "::1:80", "[::1]", "[::1:80", "[]:1",
         "256.0.0.1:80"}) {
-    EXPECT_EQ(failure_of(text),
-              "'" + std::string(text) +
-                  "' is no address such as 127.0.0.1:8081, [::1]:8081, :8081 "
-                  "or unix:/path");
+    EXPECT_EQ(
+        failure_of(text),
+        "'" + std::string(text) +
+            "' is not an address such as 127.0.0.1:8081, [::1]:8081, :8081 "
+            "or unix:/path");
   }
 }
 
@@ -196,6 +197,31 @@ TEST_F(UnixSocket, OneInUseIsNot) {
   EXPECT_THROW(listen_on(address_), Failure);
   const Fd client(socket(AF_UNIX, SOCK_STREAM, 0));
   EXPECT_EQ(connect(client.get(), address_.get(), address_.size()), 0);
+}
+
+TEST(AddressOf, IsWhatParseReads) {
+  EXPECT_EQ(address_of("", 1), ":1");
+  EXPECT_EQ(address_of("127.0.0.1", 8081), "127.0.0.1:8081");
+  EXPECT_EQ(address_of("::1", 0), "[::1]:0");
+  const std::string local = address_of("localhost", 7);
+  EXPECT_TRUE(local == "127.0.0.1:7" || local == "[::1]:7") << local;
+  EXPECT_THROW(address_of("no such host", 1), Failure);
+}
+
+TEST(ParseEndpoint, TakesAHostAndAPort) {
+  EXPECT_EQ(parse_endpoint("localhost:18000"),
+            (Endpoint{"localhost", 18'000, ""}));
+  EXPECT_EQ(parse_endpoint("[::1]:1"), (Endpoint{"::1", 1, ""}));
+  for (const char* text : {"", "localhost", ":1", "localhost:", "::1:1",
+                           "localhost:65536", "localhost:-1", "a:1 "}) {
+    try {
+      parse_endpoint(text);
+      ADD_FAILURE() << text;
+    } catch (const Failure& failure) {
+      EXPECT_EQ(failure.what(), "'" + std::string(text) +
+                                    "' is not a place such as localhost:18000");
+    }
+  }
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ def test_mistakes_end_the_start(limits, tmp_path):
     bad.write_text("schema: {user: {limits: 0/s}}\n")
     assert start_fails(bad).startswith(f"{bad}:1:25: ")
     assert start_fails(limits, "--listen", "localhost:1") == (
-        "limitree: 'localhost:1' is no address such as 127.0.0.1:8081, "
+        "limitree: 'localhost:1' is not an address such as 127.0.0.1:8081, "
         "[::1]:8081, :8081 or unix:/path")
     assert start_fails(limits, "--listen", "192.0.2.1:1") == (
         "limitree: listen on 192.0.2.1:1: cannot assign requested address")

@@ -467,7 +467,7 @@ TEST(Environment, NamesEachVariableThatIsRefused) {
             "REDIS_URL: port must be 1 to 65535");
   EXPECT_EQ(error({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
                    {"CONFIG_GRPC_XDS_SERVER_URL", "a"}}),
-            "CONFIG_GRPC_XDS_SERVER_URL: 'a' is no place such as "
+            "CONFIG_GRPC_XDS_SERVER_URL: 'a' is not a place such as "
             "localhost:18000");
   EXPECT_EQ(error({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_ADDR", "a:b"}}),
             "PROMETHEUS_ADDR: must be an address such as :9090, is 'a:b'");
