@@ -13,7 +13,6 @@
 #include <utility>
 
 #include "store/redis/common/traffic.hpp"
-#include "store/redis/route/make_router.hpp"
 #include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/slot.hpp"

@@ -10,7 +10,7 @@
 #include "store/redis/drivers/decide_task.hpp"
 #include "store/redis/drivers/loop.hpp"
 #include "store/redis/drivers/plain_task.hpp"
-#include "store/redis/route/make_router.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 
@@ -169,14 +169,11 @@ bool RedisStore::decide_async(Pending* pending, Status* status) {
   return false;
 }
 
-// One command for each key: there is nothing to be decided in one step.
+// One command for each bucket: there is nothing to be decided in one step.
 void RedisStore::add_resets(const Plan& plan, PlainTask* task) const {
-  for (std::uint32_t i = 0; i < plan.levels.size(); ++i) {
-    std::string bytes;
-    append_reset(plan, {&i, 1}, settings_.prefix, &bytes);
-    const std::string key =
-        address_of(plan, plan.levels[i], settings_.prefix).key;
-    task->add(router_->slot_of(key), std::move(bytes));
+  for (const Level& level : plan.levels) {
+    const Address address = address_of(plan, level, settings_.prefix);
+    task->add(router_->slot_of(address.key), reset_command(address));
   }
 }
 
@@ -196,9 +193,7 @@ bool RedisStore::reset_async(Pending* pending, Status* status) {
 
 Status RedisStore::ping() {
   PlainTask task(settings_);
-  std::string bytes;
-  append_command({"PING"}, &bytes);
-  task.add(0, std::move(bytes));
+  task.add(0, command_of({"PING"}));
   driver_.run(&task, settings_.timeout);
   return task.take_status();
 }

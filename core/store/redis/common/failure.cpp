@@ -9,39 +9,48 @@ namespace {
 
 struct Facts {
   const char* name;
-  bool harmless;
-  bool outage;
-  bool cheap;
+  bool outage = false;
+  bool cheap = false;
 };
 
 // In the order of Failure.
-//
-// A failure is harmless if the connection fails before a command can have been
-// sent, or if the server answers with an error before it carries anything out.
-// That includes errors of the script, because it reads everything before its
-// first write, but not errors that may stop it half way.
 //
 // A missing permission is not an outage: another request may have it.
 //
 // An outage is cheap if no caller waits for a server, and no server has to make
 // a handshake, check a password or hold one more client.
 constexpr std::array<Facts, kFailureCount> kFacts = {{
-    {"none", false, false, false},      {"resolve", true, true, true},
-    {"refused", true, true, true},      {"tls", true, true, false},
-    {"lost", false, true, true},        {"timeout", false, true, false},
-    {"late", true, false, false},       {"protocol", false, true, false},
-    {"nodecision", false, true, false}, {"backoff", true, false, false},
-    {"cancelled", false, false, false}, {"noscript", true, false, false},
-    {"readonly", true, false, false},   {"loading", true, true, true},
-    {"busy", true, true, true},         {"oom", true, false, false},
-    {"noauth", true, true, false},      {"wrongpass", true, true, false},
-    {"noperm", false, false, false},    {"wrongtype", false, false, false},
-    {"masterdown", true, true, true},   {"noreplicas", true, false, false},
-    {"moved", true, false, false},      {"ask", true, false, false},
-    {"tryagain", true, false, false},   {"crossslot", true, false, false},
-    {"clusterdown", true, true, true},  {"maxclients", true, true, false},
-    {"misconf", true, false, false},    {"script", false, false, false},
-    {"other", false, false, false},
+    {"none"},
+    {"resolve", true, true},
+    {"refused", true, true},
+    {"tls", true},
+    {"lost", true, true},
+    {"timeout", true},
+    {"late"},
+    {"protocol", true},
+    {"nodecision", true},
+    {"backoff"},
+    {"cancelled"},
+    {"noscript"},
+    {"readonly"},
+    {"loading", true, true},
+    {"busy", true, true},
+    {"oom"},
+    {"noauth", true},
+    {"wrongpass", true},
+    {"noperm"},
+    {"wrongtype"},
+    {"masterdown", true, true},
+    {"noreplicas"},
+    {"moved"},
+    {"ask"},
+    {"tryagain"},
+    {"crossslot"},
+    {"clusterdown", true, true},
+    {"maxclients", true},
+    {"misconf"},
+    {"script"},
+    {"other"},
 }};
 static_assert(kFacts.back().name != nullptr, "one line for each Failure");
 
@@ -130,8 +139,6 @@ Failure find_wrapped(std::string_view text) {
 }  // namespace
 
 const char* failure_name(Failure failure) { return facts_of(failure).name; }
-
-bool is_harmless(Failure failure) { return facts_of(failure).harmless; }
 
 bool is_outage(Failure failure) { return facts_of(failure).outage; }
 

@@ -56,9 +56,6 @@ const char* failure_name(Failure failure);
 // The failure that an error reply reports, e.g. "READONLY You can't write ...".
 Failure failure_of(std::string_view error_reply);
 
-// Whether the command certainly had no effect, so that it may be sent again.
-bool is_harmless(Failure failure);
-
 // Whether the server fails, not just this request: counts for the circuit
 // breaker.
 bool is_outage(Failure failure);

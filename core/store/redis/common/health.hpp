@@ -33,6 +33,14 @@
 
 namespace limitree::redis {
 
+// Whether this caller may go on: only one may until `between` has passed.
+inline bool take_turn(std::atomic<Monotonic>* next, Monotonic now,
+                      Duration between) {
+  Monotonic due = next->load(std::memory_order_relaxed);
+  return now >= due && next->compare_exchange_strong(due, now + between,
+                                                     std::memory_order_relaxed);
+}
+
 class Health {
  public:
   static constexpr std::int32_t kFailuresToOpen = 3;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "store/redis/common/failure.hpp"
 #include "store/redis/common/health.hpp"
@@ -29,8 +30,9 @@ class Node {
   };
 
   // `login` and `traffic` must outlive it.
-  Node(Endpoint endpoint, const Login& login, Traffic* traffic);
-  ~Node();
+  Node(Endpoint endpoint, const Login& login, Traffic* traffic)
+      : endpoint_(std::move(endpoint)), login_(login), traffic_(*traffic) {}
+  ~Node() { delete pool(); }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -43,11 +45,16 @@ class Node {
   Pool* pool() const { return pool_.load(std::memory_order_acquire); }
 
   // Keeps the pool, and destroys it with the node.  REQUIRES: there is none.
-  void set_pool(std::unique_ptr<Pool> pool);
+  void set_pool(std::unique_ptr<Pool> pool) {
+    pool_.store(pool.release(), std::memory_order_release);
+  }
 
   // Closes all connections to this server, after a READONLY or a failover.
   // Callers that wait get kUnknown or kNotSent with `failure`.
-  void drop_connections(Failure failure, const std::string& detail);
+  void drop_connections(Failure failure, const std::string& detail) {
+    drops_.fetch_add(1, std::memory_order_relaxed);
+    if (Pool* const connections = pool()) connections->close(failure, detail);
+  }
 
   // How often drop_connections() was called.  The owner of a connection that is
   // not in the pool, such as an EventDriver, closes that too when this changes.

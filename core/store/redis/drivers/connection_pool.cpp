@@ -46,11 +46,7 @@ Channel* ConnectionPool::join(std::uint64_t silent) {
 bool ConnectionPool::may_try(Monotonic now) {
   Health& health = node_->health();
   if (health.may_try(now)) return true;
-  Monotonic due = next_look_.load(std::memory_order_relaxed);
-  if (now < due || !next_look_.compare_exchange_strong(
-                       due, now + kLookEvery, std::memory_order_relaxed)) {
-    return false;
-  }
+  if (!take_turn(&next_look_, now, kLookEvery)) return false;
   Channel* listens = nullptr;
   for (const auto& channel : channels_) {
     if (channel->read_late(now) && listens == nullptr) listens = channel.get();

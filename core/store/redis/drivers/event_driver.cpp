@@ -86,7 +86,6 @@ void EventDriver::read() {
 
 void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
   Job* const job = new_job(task->task(), now_ + time);
-  task->job_ = job;
   job->owner = std::move(task);
   proceed(job, job->task->start());
 }
@@ -128,7 +127,6 @@ void EventDriver::proceed(Job* job, Task::Step step) {
 
 void EventDriver::finish(Job* job) {
   if (job == discovery_) return end_discovery();
-  job->owner->job_ = nullptr;
   finished_.push_back(std::move(job->owner));
   free_job(job);
 }
@@ -298,14 +296,6 @@ void EventDriver::set_timer() {
   if (next) poller_->set_timer(*next);
 }
 
-bool EventDriver::cancel(AsyncTask* task) {
-  auto* const job = static_cast<Job*>(task->job_);
-  if (job == nullptr) return false;
-  give_up(job);
-  finish(job);
-  return true;
-}
-
 EventDriver::Tasks EventDriver::cancel_all() {
   const Monotonic real_now = std::chrono::steady_clock::now();
   for (const auto& [node, link] : links_) {
@@ -320,7 +310,8 @@ EventDriver::Tasks EventDriver::cancel_all() {
   for (const std::unique_ptr<Job>& job : jobs_) {
     if (job->owner == nullptr) continue;
     job->owner->status = Status(Code::kCancelled, "the store is closed");
-    cancel(job->owner.get());
+    give_up(job.get());
+    finish(job.get());
   }
   touched_.clear();
   links_.clear();

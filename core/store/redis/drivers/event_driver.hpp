@@ -35,10 +35,6 @@ class AsyncTask {
   // Set when it is handed back: ok if the task has come to its end, and holds
   // the result; else kCancelled, or why nothing can be started.
   Status status;
-
- private:
-  friend class EventDriver;
-  void* job_ = nullptr;
 };
 
 class EventDriver {
@@ -57,8 +53,7 @@ class EventDriver {
   void add(std::unique_ptr<AsyncTask> task, Duration time);
   void work(Tasks* finished);
 
-  // Whether the task was under way; the next work() hands it back.
-  bool cancel(AsyncTask* task);
+  // Returns all that was under way, or has finished.
   Tasks cancel_all();
 
   void abandon_after_fork();

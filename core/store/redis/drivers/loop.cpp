@@ -90,24 +90,11 @@ void Loop::turn(EventDriver::Tasks* finished) {
     woken_ = false;
   }
   for (Started& one : started) {
-    if (one.cancelled) {
-      finished->push_back(std::move(one.task));
-    } else {
-      driver_->add(std::move(one.task), one.time);
-    }
+    driver_->add(std::move(one.task), one.time);
   }
   started.clear();
   spare_started_ = std::move(started);
   driver_->work(finished);
-}
-
-void Loop::cancel(AsyncTask* task) {
-  const std::lock_guard run_lock(run_mutex_);
-  const std::lock_guard lock(start_mutex_);
-  task->status = Status(Code::kCancelled, "cancelled");
-  if (poller_ != nullptr) poller_->wake();
-  if (driver_ != nullptr && driver_->cancel(task)) return;
-  for (Started& one : started_) one.cancelled |= one.task.get() == task;
 }
 
 void Loop::close() {

@@ -57,12 +57,6 @@ class Loop final : public StoreLoop, private ForkGuard {
   // The longest `time` that start() gives from now on.
   void set_time_limit(Duration limit) override;
 
-  // Nobody wants the answer any more: it is dropped when it comes, and the
-  // task handed back as kCancelled.
-  // REQUIRES: the task has not been handed back, and run() is called by this
-  // thread.
-  void cancel(AsyncTask* task);
-
   // Does what is to be done; never waits for a server.  From any thread, but
   // one at a time.
   void run() override;
@@ -74,7 +68,6 @@ class Loop final : public StoreLoop, private ForkGuard {
   struct Started {
     std::unique_ptr<AsyncTask> task;
     Duration time;
-    bool cancelled = false;
   };
 
   int fd_locked();

@@ -13,14 +13,6 @@ namespace {
 
 using Weight = DiscoveryFailure::Weight;
 
-Monotonic now_of_clock() { return std::chrono::steady_clock::now(); }
-
-std::string slots_command() {
-  std::string bytes;
-  append_command({"CLUSTER", "SLOTS"}, &bytes);
-  return bytes;
-}
-
 // Many processes with one configuration should not all ask the same one.
 void shuffle(std::vector<Endpoint>* endpoints) {
   thread_local std::minstd_rand random{
@@ -28,73 +20,29 @@ void shuffle(std::vector<Endpoint>* endpoints) {
   std::shuffle(endpoints->begin(), endpoints->end(), random);
 }
 
-// Whether this caller may go on: only one may until `between` has passed.
-bool take_turn(std::atomic<Monotonic>* next, Duration between) {
-  const Monotonic now = now_of_clock();
-  Monotonic due = next->load(std::memory_order_relaxed);
-  return now >= due && next->compare_exchange_strong(due, now + between,
-                                                     std::memory_order_relaxed);
-}
-
 }  // namespace
 
 // Asks the nodes in turn until one has a map.
-class ClusterRouter::Discovery final : public Task {
+class ClusterRouter::MapDiscovery final : public Discovery {
  public:
-  explicit Discovery(ClusterRouter* router)
-      : router_(*router), nodes_(router->to_ask()) {}
-
-  Step start() override { return ask_next(); }
+  explicit MapDiscovery(ClusterRouter* router)
+      : Discovery(router, false), router_(*router) {}
 
   Step answered(Outcome outcome) override {
-    const Endpoint& asked = *target_.endpoint;
-    if (outcome.failure == Failure::kNone) {
-      DiscoveryFailure failure = router_.take_map(*outcome.reply, asked);
-      if (failure.weight == Weight::kNone) return {};
-      failure_.improve(std::move(failure));
-      return ask_next();
-    }
-    const bool silent = outcome.fate != Outcome::Fate::kAnswered;
-    failure_.improve({silent ? Weight::kSilence : Weight::kAnswer,
-                      outcome.failure, asked.text(), outcome.detail});
-    router_.kept_silent(asked);
-    const bool cancelled = outcome.failure == Failure::kCancelled;
-    in_time_ &= !cancelled && !is_out_of_time(outcome.failure);
-    return cancelled ? give_up() : ask_next();
+    if (outcome.failure != Failure::kNone) return pass_over(outcome);
+    DiscoveryFailure failure = router_.take_map(*outcome.reply, asked());
+    if (failure.weight == Weight::kNone) return {};
+    return pass_over(std::move(failure));
   }
-
-  Step resumed() override { return {}; }  // it never pauses
   std::string_view bytes() const override { return router_.ask_slots_; }
-  const Target& target() const override { return target_; }
 
  private:
-  Step ask_next() {
-    if (next_ == nodes_.size()) return give_up();
-    target_.endpoint = nodes_[next_++];
-    return {Step::Kind::kSend};
-  }
-
-  Step give_up() {
-    if (failure_.weight == Weight::kSilence) {
-      failure_.detail += " (none of " + std::to_string(nodes_.size()) +
-                         (nodes_.size() == 1 ? " node" : " nodes") +
-                         " answers)";
-    }
-    router_.found_none(std::move(failure_), in_time_);
-    return {};
-  }
-
   ClusterRouter& router_;
-  const std::vector<Endpoint> nodes_;
-  std::size_t next_ = 0;
-  Target target_;
-  DiscoveryFailure failure_;
-  bool in_time_ = true;  // each node that was asked had enough time
 };
 
 ClusterRouter::ClusterRouter(const Settings& settings, Traffic* traffic)
     : settings_(settings),
-      ask_slots_(slots_command()),
+      ask_slots_(command_of({"CLUSTER", "SLOTS"})),
       nodes_(settings.login, traffic),
       slots_(new std::atomic<Node*>[kSlots]()),
       known_(settings.url.endpoints) {
@@ -116,16 +64,9 @@ Node* ClusterRouter::route(const Target& target) {
 }
 
 std::unique_ptr<Task> ClusterRouter::discovery() {
-  if (now_of_clock() < hold_until_.load(std::memory_order_relaxed)) {
-    return nullptr;
-  }
-  map_asked_.store(now_of_clock(), std::memory_order_relaxed);
-  return std::make_unique<Discovery>(this);
-}
-
-Status ClusterRouter::discovery_failure() {
-  const std::lock_guard lock(mutex_);
-  return failure_.status();
+  if (holds_off()) return nullptr;
+  map_asked_.store(steady_now(), std::memory_order_relaxed);
+  return std::make_unique<MapDiscovery>(this);
 }
 
 std::vector<Endpoint> ClusterRouter::to_ask() {
@@ -133,9 +74,9 @@ std::vector<Endpoint> ClusterRouter::to_ask() {
   return known_;
 }
 
-void ClusterRouter::kept_silent(const Endpoint& endpoint) {
+void ClusterRouter::move_to_back(const Endpoint& asked) {
   const std::lock_guard lock(mutex_);
-  const auto it = std::find(known_.begin(), known_.end(), endpoint);
+  const auto it = std::find(known_.begin(), known_.end(), asked);
   if (it != known_.end()) std::rotate(it, it + 1, known_.end());
 }
 
@@ -144,7 +85,7 @@ DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
   const auto map = read_slots(reply, asked);
   if (!map) {
     return {Weight::kAnswer, Failure::kProtocol, asked.text(),
-            "this is no answer to CLUSTER SLOTS"};
+            "this is not an answer to CLUSTER SLOTS"};
   }
   if (map->empty()) {
     return {Weight::kAnswer, Failure::kClusterDown, asked.text(),
@@ -159,7 +100,7 @@ DiscoveryFailure ClusterRouter::take_map(const redisReply& reply,
   failure_ = {Weight::kServer, Failure::kClusterDown, asked.text(),
               nodes_.full() ? "too many nodes have been named"
                             : std::to_string(missing) + " slots have no node"};
-  hold_until_.store(now_of_clock() + kHoldOff, std::memory_order_relaxed);
+  hold_off_until(steady_now() + kHoldOff);
   return {};
 }
 
@@ -201,15 +142,6 @@ void ClusterRouter::remember(const std::vector<SlotRange>& map,
   shuffle(&given);
   for (const Endpoint& endpoint : given) add(endpoint);
   known_ = std::move(known);
-}
-
-void ClusterRouter::found_none(DiscoveryFailure failure, bool in_time) {
-  // One caller's lack of time says nothing about the next caller.
-  if (in_time) {
-    hold_until_.store(now_of_clock() + kHoldOff, std::memory_order_relaxed);
-  }
-  const std::lock_guard lock(mutex_);
-  failure_ = std::move(failure);
 }
 
 bool ClusterRouter::learn(Node* node, const Target& target,
@@ -259,8 +191,8 @@ bool ClusterRouter::moved(Node* node, const Outcome& outcome) {
 }
 
 void ClusterRouter::lost(Node* node) {
-  if (!take_turn(&next_loss_, kBetweenLosses)) return;
-  kept_silent(node->endpoint());
+  if (!take_turn(&next_loss_, steady_now(), kBetweenLosses)) return;
+  move_to_back(node->endpoint());
   const std::lock_guard lock(mutex_);
   for (std::int32_t slot = 0; slot < kSlots; ++slot) {
     Node* owner = node;
@@ -280,7 +212,7 @@ Router::Check ClusterRouter::check_due(Node* node, Monotonic now) {
     return {};
   }
   if (wanted != Wanted::kOfAnother) return {node, ask_slots_};
-  kept_silent(node->endpoint());
+  move_to_back(node->endpoint());
   const std::vector<Endpoint> others = to_ask();
   return {nodes_.at(others.front()), ask_slots_};
 }
@@ -290,7 +222,7 @@ void ClusterRouter::checked(Node* node, const Outcome& outcome) {
       take_map(*outcome.reply, node->endpoint()).weight == Weight::kNone) {
     return;
   }
-  kept_silent(node->endpoint());
+  move_to_back(node->endpoint());
   wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
 }
 

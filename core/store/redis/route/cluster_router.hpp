@@ -14,19 +14,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "store/redis/route/discovery.hpp"
 #include "store/redis/route/node_set.hpp"
-#include "store/redis/route/router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"
 
 namespace limitree::redis {
 
-class ClusterRouter final : public Router {
+class ClusterRouter final : public DiscoveringRouter {
  public:
   // Between two maps that nobody waits for.
   static constexpr Duration kBetweenMaps = std::chrono::seconds(1);
@@ -34,14 +33,11 @@ class ClusterRouter final : public Router {
   static constexpr Duration kOldestMap = std::chrono::seconds(60);
   // Between two losses of nodes that make calls ask for the map.
   static constexpr Duration kBetweenLosses = std::chrono::milliseconds(200);
-  // After a discovery that failed, or found no node for some slots.
-  static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
 
   ClusterRouter(const Settings& settings, Traffic* traffic);
 
   Node* route(const Target& target) override;
   std::unique_ptr<Task> discovery() override;
-  Status discovery_failure() override;
   Check check_due(Node* node, Monotonic now) override;
   void checked(Node* node, const Outcome& outcome) override;
   bool learn(Node* node, const Target& target, const Outcome& outcome) override;
@@ -51,16 +47,14 @@ class ClusterRouter final : public Router {
   std::int32_t slot_of(std::string_view key) const override;
 
  private:
-  class Discovery;
+  class MapDiscovery;
 
   // Which node is asked for the map that nobody waits for.
   enum class Wanted : std::uint8_t { kNo, kOfAnswering, kOfAnother };
 
-  // Called by a discovery.
-  std::vector<Endpoint> to_ask();
-  void kept_silent(const Endpoint& endpoint);
+  std::vector<Endpoint> to_ask() override;
+  void move_to_back(const Endpoint& asked) override;
   DiscoveryFailure take_map(const redisReply& reply, const Endpoint& asked);
-  void found_none(DiscoveryFailure failure, bool in_time);
 
   bool moved(Node* node, const Outcome& outcome);
   void lost(Node* node);
@@ -77,11 +71,9 @@ class ClusterRouter final : public Router {
   std::atomic<Wanted> wanted_{Wanted::kNo};
   std::atomic<Monotonic> map_asked_{Monotonic{}};
   std::atomic<Monotonic> next_loss_{Monotonic{}};
-  std::atomic<Monotonic> hold_until_{Monotonic{}};
 
-  std::mutex mutex_;             // guards what follows, and changes of slots_
+  // Guarded by mutex_, as changes of slots_ are.
   std::vector<Endpoint> known_;  // in the order of asking
-  DiscoveryFailure failure_;
 };
 
 }  // namespace limitree::redis

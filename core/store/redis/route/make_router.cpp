@@ -1,9 +1,8 @@
-#include "store/redis/route/make_router.hpp"
-
 #include <atomic>
 #include <chrono>
 
 #include "store/redis/route/cluster_router.hpp"
+#include "store/redis/route/router.hpp"
 #include "store/redis/route/sentinel_router.hpp"
 
 namespace limitree::redis {
@@ -21,10 +20,6 @@ class SingleRouter final : public Router {
       : node_(settings.url.endpoints.front(), settings.login, traffic) {}
 
   Node* route(const Target&) override { return &node_; }
-  std::unique_ptr<Task> discovery() override { return nullptr; }
-  Status discovery_failure() override { return {}; }
-  Check check_due(Node*, Monotonic) override { return {}; }
-  void checked(Node*, const Outcome&) override {}
 
   // A server that has become a replica: behind its name there may be another
   // one by now, which a new connection finds.
@@ -33,9 +28,6 @@ class SingleRouter final : public Router {
   void for_each(const std::function<void(Node*)>& visit) override {
     visit(&node_);
   }
-  void before_fork() override {}
-  void after_fork() override {}
-  std::int32_t slot_of(std::string_view) const override { return 0; }
 
  private:
   Node node_;
@@ -47,12 +39,7 @@ bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
       outcome.failure != Failure::kMasterDown) {
     return false;
   }
-  const Monotonic now = std::chrono::steady_clock::now();
-  Monotonic due = next_drop_.load(std::memory_order_relaxed);
-  if (now < due || !next_drop_.compare_exchange_strong(
-                       due, now + kBetweenDrops, std::memory_order_relaxed)) {
-    return false;
-  }
+  if (!take_turn(&next_drop_, steady_now(), kBetweenDrops)) return false;
   node->drop_connections(outcome.failure, "the server has become a replica");
   return true;
 }

@@ -10,9 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
 #include <string_view>
-#include <utility>
 
 #include "base/status.hpp"
 #include "store/redis/common/failure.hpp"
@@ -36,8 +34,8 @@ class Router {
   //
   // Its targets name endpoints: route() has a node for each.  The router must
   // outlive it.
-  virtual std::unique_ptr<Task> discovery() = 0;
-  virtual Status discovery_failure() = 0;
+  virtual std::unique_ptr<Task> discovery() { return nullptr; }
+  virtual Status discovery_failure() { return {}; }
 
   // A command to send now and then, without waiting for its answer, to see that
   // the servers still have the roles that we expect.  To be called after each
@@ -48,11 +46,11 @@ class Router {
     Node* node = nullptr;    // null: none is due
     std::string_view bytes;  // as long as the router
   };
-  virtual Check check_due(Node* node, Monotonic now) = 0;
+  virtual Check check_due(Node* /*node*/, Monotonic /*now*/) { return {}; }
 
   // Takes the answer to a check of `node`.  A check without an answer needs no
   // call.
-  virtual void checked(Node* node, const Outcome& outcome) = 0;
+  virtual void checked(Node* /*node*/, const Outcome& /*outcome*/) {}
 
   // Takes what an outcome says about the topology: MOVED <slot> <endpoint>,
   // READONLY, a lost connection.  Returns whether the command may find its
@@ -65,38 +63,15 @@ class Router {
   virtual void for_each(const std::function<void(Node*)>& visit) = 0;
 
   // Around fork(): the router's own lock.
-  virtual void before_fork() = 0;
-  virtual void after_fork() = 0;
+  virtual void before_fork() {}
+  virtual void after_fork() {}
 
   // Keys of one slot are decided together.  Always 0 where there are no slots.
-  virtual std::int32_t slot_of(std::string_view key) const = 0;
+  virtual std::int32_t slot_of(std::string_view /*key*/) const { return 0; }
 };
 
-// Why no server could tell where the servers are.  Several are asked, and each
-// may fail in its own way: the failure that says most is kept.
-struct DiscoveryFailure {
-  enum class Weight : std::uint8_t {
-    kNone,
-    kSilence,  // one that was asked did not answer
-    kAnswer,   // it answered, but that does not help
-    kServer,   // it named a server that cannot be used
-  };
-  Weight weight = Weight::kNone;
-  Failure failure = Failure::kNone;
-  std::string where;
-  std::string detail;
-
-  // Takes `other` if it says more.
-  void improve(DiscoveryFailure other) {
-    if (other.weight > weight) *this = std::move(other);
-  }
-
-  // Ok if there is none.
-  Status status() const {
-    if (weight == Weight::kNone) return {};
-    return to_status(failure, where, detail);
-  }
-};
+// The router for the topology of a store.  Everything must outlive it.
+std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
 
 }  // namespace limitree::redis
 

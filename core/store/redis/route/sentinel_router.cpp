@@ -16,84 +16,41 @@ using Weight = DiscoveryFailure::Weight;
 // One in this many checks of sentinels asks for the other sentinels.
 constexpr std::uint32_t kTurnsBetweenSentinels = 64;
 
-std::string command_of(std::initializer_list<std::string_view> words) {
-  std::string bytes;
-  append_command(words, &bytes);
-  return bytes;
-}
-
 }  // namespace
 
 // Asks the sentinels in turn, and each server that they name for its role.
-class SentinelRouter::Discovery final : public Task {
+class SentinelRouter::PrimaryDiscovery final : public Discovery {
  public:
-  explicit Discovery(SentinelRouter* router)
-      : router_(*router), sentinels_(router->to_ask()) {}
+  explicit PrimaryDiscovery(SentinelRouter* router)
+      : Discovery(router, true), router_(*router) {}
 
-  Step start() override { return ask_next(); }
   Step answered(Outcome outcome) override {
-    return target_.sentinel ? sentinel_answered(outcome)
-                            : server_answered(outcome);
+    return target().sentinel ? sentinel_answered(outcome)
+                             : server_answered(outcome);
   }
-  Step resumed() override { return {}; }  // it never pauses
   std::string_view bytes() const override {
-    return target_.sentinel ? router_.ask_primary_ : router_.ask_role_;
+    return target().sentinel ? router_.ask_primary_ : router_.ask_role_;
   }
-  const Target& target() const override { return target_; }
 
  private:
-  const Endpoint& sentinel() const { return sentinels_[next_ - 1]; }
-
-  Step ask_next() {
-    if (next_ == sentinels_.size()) return give_up();
-    target_.endpoint = sentinels_[next_++];
-    target_.sentinel = true;
-    return {Step::Kind::kSend};
-  }
-
-  Step give_up() {
-    if (failure_.weight == Weight::kSilence) {
-      failure_.detail += " (none of " + std::to_string(sentinels_.size()) +
-                         (sentinels_.size() == 1 ? " sentinel" : " sentinels") +
-                         " answers)";
-    }
-    router_.found_none(std::move(failure_), in_time_);
-    return {};
-  }
-
-  Step pass_over(Weight weight, const Endpoint& asked, const Outcome& outcome) {
-    const bool cancelled = outcome.failure == Failure::kCancelled;
-    in_time_ &= !cancelled && !is_out_of_time(outcome.failure);
-    failure_.improve({weight, outcome.failure, asked.text(), outcome.detail});
-    return cancelled ? give_up() : ask_next();
-  }
-
   Step sentinel_answered(const Outcome& outcome) {
-    if (outcome.failure != Failure::kNone) {
-      const bool silent = outcome.fate != Outcome::Fate::kAnswered;
-      router_.kept_silent(sentinel());
-      return pass_over(silent ? Weight::kSilence : Weight::kAnswer, sentinel(),
-                       outcome);
-    }
+    if (outcome.failure != Failure::kNone) return pass_over(outcome);
     std::optional<Endpoint> named = read_primary(*outcome.reply);
     if (!named) {
       const bool unknown = outcome.reply->type == REDIS_REPLY_NIL;
-      failure_.improve({Weight::kAnswer,
+      return pass_over({Weight::kAnswer,
                         unknown ? Failure::kOther : Failure::kProtocol,
-                        sentinel().text(),
+                        asked().text(),
                         unknown ? "this sentinel knows no service \"" +
                                       router_.settings_.url.service + "\""
-                                : "this is no answer of a sentinel"});
-      return ask_next();
+                                : "this is not an answer of a sentinel"});
     }
     // A server that another sentinel named before is already tried.
     if (std::find(tried_.begin(), tried_.end(), *named) != tried_.end()) {
       return ask_next();
     }
     tried_.push_back(*named);
-    target_.endpoint = std::move(named);
-    target_.sentinel = false;
-    return {Step::Kind::kSend};
+    return send_to(*named, false);
   }
 
   Step server_answered(const Outcome& outcome) {
@@ -102,32 +59,26 @@ class SentinelRouter::Discovery final : public Task {
       return pass_over(Weight::kServer, server, outcome);
     }
     if (is_primary(*outcome.reply)) {
-      if (router_.found(sentinel(), server)) return {};
-      failure_.improve({Weight::kServer, Failure::kOther, server.text(),
+      if (router_.found(asked(), server)) return {};
+      return pass_over({Weight::kServer, Failure::kOther, server.text(),
                         "the sentinels have named too many servers"});
-    } else if (is_replica(*outcome.reply)) {
-      failure_.improve(
-          {Weight::kServer, Failure::kReadOnly, server.text(),
-           "a sentinel takes it for the primary, but it is a replica"});
-      // Behind its name there may be another one by now.
-      if (Node* const node = router_.servers_.at(server)) {
-        node->drop_connections(Failure::kReadOnly,
-                               "the server has become a replica");
-      }
-    } else {
-      failure_.improve({Weight::kServer, Failure::kProtocol, server.text(),
-                        "this is no answer to ROLE"});
     }
-    return ask_next();
+    if (!is_replica(*outcome.reply)) {
+      return pass_over({Weight::kServer, Failure::kProtocol, server.text(),
+                        "this is not an answer to ROLE"});
+    }
+    // Behind its name there may be another one by now.
+    if (Node* const node = router_.servers_.at(server)) {
+      node->drop_connections(Failure::kReadOnly,
+                             "the server has become a replica");
+    }
+    return pass_over(
+        {Weight::kServer, Failure::kReadOnly, server.text(),
+         "a sentinel takes it for the primary, but it is a replica"});
   }
 
   SentinelRouter& router_;
-  const std::vector<Endpoint> sentinels_;
-  std::size_t next_ = 0;  // into sentinels_
-  std::vector<Endpoint> tried_;
-  Target target_;
-  DiscoveryFailure failure_;
-  bool in_time_ = true;  // each one that was asked had enough time
+  std::vector<Endpoint> tried_;  // servers that sentinels have named
 };
 
 SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
@@ -154,16 +105,8 @@ Node* SentinelRouter::route(const Target& target) {
 }
 
 std::unique_ptr<Task> SentinelRouter::discovery() {
-  if (std::chrono::steady_clock::now() <
-      hold_until_.load(std::memory_order_relaxed)) {
-    return nullptr;
-  }
-  return std::make_unique<Discovery>(this);
-}
-
-Status SentinelRouter::discovery_failure() {
-  const std::lock_guard lock(mutex_);
-  return failure_.status();
+  if (holds_off()) return nullptr;
+  return std::make_unique<PrimaryDiscovery>(this);
 }
 
 std::vector<Endpoint> SentinelRouter::to_ask() {
@@ -175,9 +118,9 @@ std::vector<Endpoint> SentinelRouter::to_ask() {
   return endpoints;
 }
 
-void SentinelRouter::kept_silent(const Endpoint& sentinel) {
+void SentinelRouter::move_to_back(const Endpoint& asked) {
   const std::lock_guard lock(mutex_);
-  move_to_back(sentinel);
+  ask_last(asked);
 }
 
 bool SentinelRouter::found(const Endpoint& sentinel, const Endpoint& primary) {
@@ -187,20 +130,10 @@ bool SentinelRouter::found(const Endpoint& sentinel, const Endpoint& primary) {
   // What the others said before is out of date.
   for (Sentinel& other : sentinels_) other.word.reset();
   if (Sentinel* const it = known(sentinel)) it->word = primary;
-  move_to_front(sentinel);
-  hold_until_.store(Monotonic{}, std::memory_order_relaxed);
+  ask_first(sentinel);
+  hold_off_until(Monotonic{});
   primary_.store(node, std::memory_order_release);
   return true;
-}
-
-void SentinelRouter::found_none(DiscoveryFailure failure, bool in_time) {
-  // One caller's lack of time says nothing about the next caller.
-  if (in_time) {
-    hold_until_.store(std::chrono::steady_clock::now() + kHoldOff,
-                      std::memory_order_relaxed);
-  }
-  const std::lock_guard lock(mutex_);
-  failure_ = std::move(failure);
 }
 
 void SentinelRouter::forget(Node* node) {
@@ -229,10 +162,8 @@ bool SentinelRouter::learn(Node* node, const Target& target,
 }
 
 Router::Check SentinelRouter::check_due(Node* node, Monotonic now) {
-  Monotonic due = next_check_.load(std::memory_order_relaxed);
-  if (now < due || node != primary_.load(std::memory_order_relaxed) ||
-      !next_check_.compare_exchange_strong(due, now + kBetweenLooks,
-                                           std::memory_order_relaxed)) {
+  if (node != primary_.load(std::memory_order_relaxed) ||
+      !take_turn(&next_check_, now, kBetweenLooks)) {
     return {};
   }
   const std::lock_guard lock(mutex_);
@@ -243,7 +174,7 @@ Router::Check SentinelRouter::check_due(Node* node, Monotonic now) {
 Router::Check SentinelRouter::next_check(Node* primary, Monotonic now) {
   if (asked_.node != nullptr) {  // it keeps silent
     if (Sentinel* const it = known(asked_.node->endpoint())) it->word.reset();
-    move_to_back(asked_.node->endpoint());
+    ask_last(asked_.node->endpoint());
     asked_ = {};
   }
   role_is_next_ = !role_is_next_;
@@ -299,7 +230,7 @@ void SentinelRouter::hear_word(Sentinel* sentinel, Endpoint word) {
     if (*other.word != primary->endpoint()) ++against;
   }
   if (2 * against > heard) {
-    move_to_front(Endpoint(sentinel->endpoint));
+    ask_first(Endpoint(sentinel->endpoint));
     forget(primary);
   } else {
     // Asks the other sentinels at once.
@@ -334,16 +265,15 @@ SentinelRouter::Sentinel* SentinelRouter::known(const Endpoint& sentinel) {
   return it == sentinels_.end() ? nullptr : &*it;
 }
 
-void SentinelRouter::move_to_front(const Endpoint& sentinel) {
+void SentinelRouter::ask_first(const Endpoint& sentinel) {
   Sentinel* const it = known(sentinel);
-  if (it == nullptr) return;
-  std::rotate(sentinels_.data(), it, it + 1);
+  if (it != nullptr) std::rotate(sentinels_.data(), it, it + 1);
 }
 
-void SentinelRouter::move_to_back(const Endpoint& sentinel) {
+void SentinelRouter::ask_last(const Endpoint& sentinel) {
   Sentinel* const it = known(sentinel);
-  if (it == nullptr) return;
-  std::rotate(it, it + 1, sentinels_.data() + sentinels_.size());
+  Sentinel* const end = sentinels_.data() + sentinels_.size();
+  if (it != nullptr) std::rotate(it, it + 1, end);
 }
 
 void SentinelRouter::for_each(const std::function<void(Node*)>& visit) {

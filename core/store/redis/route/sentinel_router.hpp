@@ -17,18 +17,17 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "store/redis/route/discovery.hpp"
 #include "store/redis/route/node_set.hpp"
-#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 
-class SentinelRouter final : public Router {
+class SentinelRouter final : public DiscoveringRouter {
  public:
   // Those of the URL, and others that they name.
   static constexpr std::size_t kMaxSentinels = 16;
@@ -40,24 +39,19 @@ class SentinelRouter final : public Router {
   // only when something is to be sent there again.
   static constexpr Duration kBetweenLooks = std::chrono::milliseconds(20);
 
-  // After a discovery that failed.
-  static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
-
   SentinelRouter(const Settings& settings, Traffic* traffic);
 
   Node* route(const Target& target) override;
   std::unique_ptr<Task> discovery() override;
-  Status discovery_failure() override;
   Check check_due(Node* node, Monotonic now) override;
   void checked(Node* node, const Outcome& outcome) override;
   bool learn(Node* node, const Target& target, const Outcome& outcome) override;
   void for_each(const std::function<void(Node*)>& visit) override;
   void before_fork() override;
   void after_fork() override;
-  std::int32_t slot_of(std::string_view) const override { return 0; }
 
  private:
-  class Discovery;
+  class PrimaryDiscovery;
 
   struct Sentinel {
     Endpoint endpoint;
@@ -65,11 +59,9 @@ class SentinelRouter final : public Router {
     std::uint32_t turn = 0;             // of the last check that went to it
   };
 
-  // Called by a discovery.
-  std::vector<Endpoint> to_ask();
-  void kept_silent(const Endpoint& sentinel);
+  std::vector<Endpoint> to_ask() override;
+  void move_to_back(const Endpoint& asked) override;
   bool found(const Endpoint& sentinel, const Endpoint& primary);
-  void found_none(DiscoveryFailure failure, bool in_time);
 
   void forget(Node* node);
   void heard(Node* node, const Outcome& outcome);
@@ -80,8 +72,8 @@ class SentinelRouter final : public Router {
   void hear_others(const Endpoint& sentinel,
                    const std::vector<Endpoint>& others);
   Sentinel* known(const Endpoint& sentinel);
-  void move_to_front(const Endpoint& sentinel);
-  void move_to_back(const Endpoint& sentinel);
+  void ask_first(const Endpoint& sentinel);
+  void ask_last(const Endpoint& sentinel);
 
   const Settings& settings_;
   const std::string ask_primary_;  // the commands
@@ -91,12 +83,10 @@ class SentinelRouter final : public Router {
   NodeSet sentinel_nodes_;
   std::atomic<Node*> primary_{nullptr};
   std::atomic<Monotonic> next_check_{Monotonic{}};
-  std::atomic<Monotonic> hold_until_{Monotonic{}};
 
-  std::mutex mutex_;                 // guards what follows
+  // Guarded by mutex_.
   std::vector<Sentinel> sentinels_;  // in the order of asking
-  DiscoveryFailure failure_;
-  Check asked_;  // of a sentinel, and not yet answered
+  Check asked_;                      // of a sentinel, and not yet answered
   Monotonic asked_until_;
   bool role_is_next_ = false;  // to be checked
   std::uint32_t turns_ = 0;    // of sentinels in checks

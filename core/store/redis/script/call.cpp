@@ -13,22 +13,15 @@ namespace limitree::redis {
 
 namespace {
 
-// Forgets buckets, and returns how many there were.
-//
-// KEYS   families
-// ARGV   for each of them the number of its buckets, and their fields
+// Forgets a bucket: a field of a key.  Returns how many there were.
 constexpr std::string_view kReset = R"(
-local sum, at = 0, 1
-for _, key in ipairs(KEYS) do
-  local count = ARGV[at] + 0
-  sum = sum + redis.call('HDEL', key, unpack(ARGV, at + 1, at + count))
-  -- ":" holds no bucket: it goes with the last one.
-  if redis.call('HLEN', key) == 1 and redis.call('HEXISTS', key, ':') == 1 then
-    redis.call('DEL', key)
-  end
-  at = at + count + 1
+local count = redis.call('HDEL', KEYS[1], ARGV[1])
+-- ":" holds no bucket: it goes with the last one.
+if redis.call('HLEN', KEYS[1]) == 1 and
+  redis.call('HEXISTS', KEYS[1], ':') == 1 then
+  redis.call('DEL', KEYS[1])
 end
-return sum
+return count
 )";
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -65,27 +58,6 @@ std::size_t append_keys(const Plan& plan, const Families& families,
   return first;
 }
 
-// Appends the number of each family's levels and their fields, and what
-// `append_more` adds for each of them.
-template <typename AppendMore>
-void append_fields(const Plan& plan, const Families& families, std::string* out,
-                   AppendMore append_more) {
-  std::size_t at = 0;
-  for (const Families::Member& member : families.members()) {
-    append_word(std::int64_t{member.levels}, out);
-    const std::uint32_t* const levels = families.levels().data() + at;
-    at += member.levels;
-    for (std::uint32_t i = 0; i < member.levels; ++i) {
-      const std::size_t start = out->size();
-      append_field(plan, member.family, plan.levels[levels[i]], out);
-      end_word(start, out);
-    }
-    for (std::uint32_t i = 0; i < member.levels; ++i) {
-      append_more(plan.levels[levels[i]]);
-    }
-  }
-}
-
 std::size_t count_arguments(const Plan& plan, const Families& families,
                             Layout layout) {
   std::size_t count = 0;
@@ -120,13 +92,25 @@ void append_arguments(const Plan& plan, const Families& families, Layout layout,
     }
     return;
   }
-  append_fields(plan, families, out, [&](const Level& level) {
-    append_word(static_cast<std::int64_t>(kind_of(*level.limit)), out);
-    append_word(may_deny(plan, level) ? "1" : "0", out);
-    const char when = when_charged(plan, level);
-    append_word(std::string_view(&when, 1), out);
-    append_numbers(plan, level, layout, now, out);
-  });
+  const std::uint32_t* first = families.levels().data();
+  for (const Families::Member& member : families.members()) {
+    const LevelSet levels(first, member.levels);
+    first += member.levels;
+    append_word(std::int64_t{member.levels}, out);
+    for (const std::uint32_t i : levels) {
+      const std::size_t start = out->size();
+      append_field(plan, member.family, plan.levels[i], out);
+      end_word(start, out);
+    }
+    for (const std::uint32_t i : levels) {
+      const Level& level = plan.levels[i];
+      append_word(static_cast<std::int64_t>(kind_of(*level.limit)), out);
+      append_word(may_deny(plan, level) ? "1" : "0", out);
+      const char when = when_charged(plan, level);
+      append_word(std::string_view(&when, 1), out);
+      append_numbers(plan, level, layout, now, out);
+    }
+  }
 }
 
 Status out_of_range(const Plan& plan, LevelSet levels, const Now& now) {
@@ -278,14 +262,9 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
   return {};
 }
 
-void append_reset(const Plan& plan, LevelSet levels, std::string_view prefix,
-                  std::string* out) {
-  const Families families(plan, levels);
-  append_array(3 + 2 * families.members().size() + levels.size(), out);
-  append_word("EVAL", out);
-  append_word(kReset.substr(1), out);
-  append_keys(plan, families, prefix, out);
-  append_fields(plan, families, out, [](const Level& /*level*/) {});
+std::string reset_command(const Address& address) {
+  return command_of(
+      {"EVAL", kReset.substr(1), "1", address.key, address.field});
 }
 
 }  // namespace limitree::redis

@@ -25,7 +25,6 @@
 #include "store/redis/script/compiled_script.hpp"
 #include "store/redis/script/family.hpp"
 #include "store/redis/wire/command.hpp"
-#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 
@@ -78,10 +77,8 @@ class Call {
   std::size_t words_ = 0;
 };
 
-// Appends the command that forgets the levels' buckets; its reply tells how
-// many there were.
-void append_reset(const Plan& plan, LevelSet levels, std::string_view prefix,
-                  std::string* out);
+// The command that forgets a bucket; its reply is 1, or 0 if there was none.
+std::string reset_command(const Address& address);
 
 }  // namespace limitree::redis
 

@@ -28,7 +28,7 @@
 #include "store/redis/script/family.hpp"
 #include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/script_table.hpp"
-#include "store/redis/wire/script.hpp"
+#include "store/redis/wire/command.hpp"
 
 namespace limitree::redis {
 

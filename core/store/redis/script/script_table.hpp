@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/wire/script.hpp"
+#include "store/redis/wire/command.hpp"
 #include "store/siphash.hpp"
 
 namespace limitree::redis {

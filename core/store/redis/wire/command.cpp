@@ -64,6 +64,12 @@ void append_command(std::initializer_list<std::string_view> words,
   for (const std::string_view word : words) append_word(word, out);
 }
 
+std::string command_of(std::initializer_list<std::string_view> words) {
+  std::string bytes;
+  append_command(words, &bytes);
+  return bytes;
+}
+
 void append_array(std::size_t words, std::string* out) {
   out->append(Head('*', words).view());
 }

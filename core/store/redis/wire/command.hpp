@@ -11,7 +11,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "base/sha.hpp"
 #include "store/redis/common/failure.hpp"
 
 namespace limitree::redis {
@@ -22,7 +24,7 @@ struct FreeReply {
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
 // What became of a command.  It may be sent again only if it was certainly not
-// sent, or was answered with a harmless error.
+// sent, or was answered with an error instead of being carried out.
 struct Outcome {
   enum class Fate : std::uint8_t {
     kAnswered,  // `reply` is set; it may be an error reply
@@ -44,7 +46,20 @@ struct Outcome {
   static Outcome came_late();
 };
 
-struct Script;
+// A script as a server knows it: by its text, or by the text's SHA-1.
+struct Script {
+  explicit Script(std::string script)
+      : text(std::move(script)), sha1(sha1_hex(text)) {}
+
+  std::string text;
+  std::string sha1;  // in hexadecimal
+
+  // Decides several such requests in one call, one after the other and at one
+  // time.  Its keys are those of the first request, those of the second and so
+  // on, its reply an array of what this one would have replied to each, errors
+  // included.  Null if there is none.
+  std::unique_ptr<const Script> several;
+};
 
 // What is needed to make a call together with others of the same script.
 struct Joinable {
@@ -76,6 +91,9 @@ class Command {
 // Appends a command of these words in RESP.
 void append_command(std::initializer_list<std::string_view> words,
                     std::string* out);
+
+// The same, by itself.
+std::string command_of(std::initializer_list<std::string_view> words);
 
 // Pieces of the same, for commands whose words are made one by one.
 void append_array(std::size_t words, std::string* out);  // *3\r\n

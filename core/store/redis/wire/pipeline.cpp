@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "store/redis/wire/reader.hpp"
-#include "store/redis/wire/script.hpp"
 
 namespace limitree::redis {
 

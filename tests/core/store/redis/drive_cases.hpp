@@ -170,7 +170,6 @@ class FakeRouter : public Router {
 
   void before_fork() override { mutex_.lock(); }
   void after_fork() override { mutex_.unlock(); }
-  std::int32_t slot_of(std::string_view) const override { return 0; }
 
   Node* node() { return route({.endpoint = server_}); }
 

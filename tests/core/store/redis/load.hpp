@@ -16,7 +16,6 @@
 #include "core/store/redis/lateness.hpp"
 #include "store/redis/common/traffic.hpp"
 #include "store/redis/drivers/blocking_driver.hpp"
-#include "store/redis/route/make_router.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {

@@ -51,11 +51,12 @@ class ScriptStore : public Store {
   }
 
   Status reset(const Plan& plan) override {
-    std::string command;
-    append_reset(plan, all_levels(plan), kPrefix, &command);
-    const Reply reply = send(command);
-    if (reply->type != REDIS_REPLY_INTEGER) return failure(*reply);
-    forgotten_ = reply->integer;
+    forgotten_ = 0;
+    for (const Level& level : plan.levels) {
+      const Reply reply = send(reset_command(address_of(plan, level, kPrefix)));
+      if (reply->type != REDIS_REPLY_INTEGER) return failure(*reply);
+      forgotten_ += reply->integer;
+    }
     return {};
   }
 

@@ -146,19 +146,6 @@ TEST(Failure, NamesStandBesideTheirFailures) {
   EXPECT_STREQ(failure_name(Failure::kOther), "other");
 }
 
-// Sending a command again that may have been executed would charge twice.
-TEST(Failure, OnlyWhatHadNoEffectIsHarmless) {
-  const std::set<Failure> harmful = {Failure::kNone,      Failure::kLost,
-                                     Failure::kTimeout,   Failure::kProtocol,
-                                     Failure::kCancelled, Failure::kNoPerm,
-                                     Failure::kWrongType, Failure::kScript,
-                                     Failure::kOther,     Failure::kNoDecision};
-  for (std::size_t i = 0; i < kFailureCount; ++i) {
-    EXPECT_EQ(is_harmless(nth(i)), !harmful.contains(nth(i)))
-        << failure_name(nth(i));
-  }
-}
-
 TEST(Failure, AnOutageIsTheServersNotTheRequests) {
   const std::set<Failure> outages = {
       Failure::kResolve,    Failure::kRefused,    Failure::kTls,

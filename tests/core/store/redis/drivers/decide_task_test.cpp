@@ -22,14 +22,8 @@ namespace {
 class SlotPerKey final : public Router {
  public:
   Node* route(const Target&) override { return nullptr; }
-  std::unique_ptr<Task> discovery() override { return nullptr; }
-  Status discovery_failure() override { return {}; }
-  Check check_due(Node*, Monotonic) override { return {}; }
-  void checked(Node*, const Outcome&) override {}
   bool learn(Node*, const Target&, const Outcome&) override { return false; }
   void for_each(const std::function<void(Node*)>&) override {}
-  void before_fork() override {}
-  void after_fork() override {}
   std::int32_t slot_of(std::string_view key) const override {
     const auto [at, is_new] =
         slots_.emplace(key, static_cast<std::int32_t>(slots_.size()));

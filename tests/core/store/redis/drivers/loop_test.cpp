@@ -621,30 +621,7 @@ TEST(Loop, TakesAnswersThatComeInBytes) {
   EXPECT_EQ(host.right(), 100);
 }
 
-// ---- canceling and closing --------------------------------------------------
-
-TEST(Loop, ACancelledTaskKeepsItsPlaceInTheQueue) {
-  const RedisServer server;
-  Host host(server.port());
-  ASSERT_TRUE(host.answers("warm"));
-  Call* const early = host.start("early");
-  host.loop->cancel(early);  // before it was sent
-  host.start("a");
-  Call* const late = host.start("late");
-  host.start("b");
-  host.loop->run();
-  host.loop->cancel(late);  // after it was sent, or even answered
-  ASSERT_TRUE(host.run_until(5));
-  int cancelled = 0;
-  for (const auto& call : host.finished) {
-    const bool ours = call->echo.sent == "early" || call->echo.sent == "late";
-    EXPECT_EQ(call->status.code(), ours ? Code::kCancelled : Code::kOk);
-    EXPECT_EQ(call->echo.right(), !ours) << call->echo.sent;
-    cancelled += ours ? 1 : 0;
-  }
-  EXPECT_EQ(cancelled, 2);
-  EXPECT_TRUE(host.answers("c"));
-}
+// ---- closing ----------------------------------------------------------------
 
 TEST(Loop, ClosesWithTasksUnderWay) {
   RedisServer server;

@@ -8,7 +8,7 @@
 
 #include "core/store/redis/by_hand.hpp"
 #include "store/redis/common/traffic.hpp"
-#include "store/redis/route/make_router.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -136,7 +136,7 @@ TEST_F(ClusterRouterTest, SaysWhyNobodyKnows) {
        "seed:9: ERR This instance has cluster support disabled"},
       {"-NOAUTH Authentication required.\r\n",
        "seed:9: NOAUTH Authentication required."},
-      {"+OK\r\n", "seed:9: this is no answer to CLUSTER SLOTS"},
+      {"+OK\r\n", "seed:9: this is not an answer to CLUSTER SLOTS"},
       {"*0\r\n", "seed:9: this node knows of no slot that is served"},
       {"timeout", "seed:9: no answer in time (none of 1 node answers)"},
   };

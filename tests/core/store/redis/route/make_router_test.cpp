@@ -1,9 +1,8 @@
-#include "store/redis/route/make_router.hpp"
-
 #include <gtest/gtest.h>
 
 #include "core/store/redis/by_hand.hpp"
 #include "store/redis/common/traffic.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 namespace {

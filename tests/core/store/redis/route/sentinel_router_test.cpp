@@ -7,7 +7,7 @@
 
 #include "core/store/redis/by_hand.hpp"
 #include "store/redis/common/traffic.hpp"
-#include "store/redis/route/make_router.hpp"
+#include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -173,7 +173,8 @@ TEST_F(SentinelRouterTest, SaysWhyNobodyKnows) {
        "s1:26379: connection refused (none of 1 sentinel answers)"},
       {{{"s1:26379", kUnknown}},
        "s1:26379: this sentinel knows no service \"mymaster\""},
-      {{{"s1:26379", "+OK\r\n"}}, "s1:26379: this is no answer of a sentinel"},
+      {{{"s1:26379", "+OK\r\n"}},
+       "s1:26379: this is not an answer of a sentinel"},
       {{{"s1:26379", "-NOAUTH Authentication required.\r\n"}},
        "s1:26379: NOAUTH Authentication required."},
       {{{"s1:26379", names("a", "1")}, {"a:1", "refused"}},
@@ -183,7 +184,7 @@ TEST_F(SentinelRouterTest, SaysWhyNobodyKnows) {
         {"a:1", "-NOPERM this user has no permissions\r\n"}},
        "a:1: NOPERM this user has no permissions"},
       {{{"s1:26379", names("a", "1")}, {"a:1", "+OK\r\n"}},
-       "a:1: this is no answer to ROLE"},
+       "a:1: this is not an answer to ROLE"},
   };
   for (const auto& [answers, message] : cases) {
     make("redis+sentinel://s1/mymaster");

@@ -541,19 +541,23 @@ TEST(Reply, SurvivesAnyBytes) {
   EXPECT_LT(good, 80'000);
 }
 
-TEST(Reset, NamesFamiliesAndFields) {
+TEST(Reset, NamesKeyAndField) {
   const Path path({{"user", Kind::kExact},
                    {"alex", Kind::kCaller},
                    {"trade", Kind::kExact}},
                   some_limit());
-  std::string command;
-  append_reset(path.plan, all_levels(path.plan), kPrefix, &command);
-  std::vector<std::string> words = words_of(command);
-  EXPECT_EQ(words[0], "EVAL");
-  words.erase(words.begin(), words.begin() + 2);
-  EXPECT_EQ(words, (std::vector<std::string>{"2", "limitree:{user}",
-                                             "limitree:{user:alex}", "1", "",
-                                             "2", "", "trade"}));
+  std::vector<std::vector<std::string>> named;
+  for (const Level& level : path.plan.levels) {
+    std::vector<std::string> words =
+        words_of(reset_command(address_of(path.plan, level, kPrefix)));
+    EXPECT_EQ(words[0], "EVAL");
+    words.erase(words.begin(), words.begin() + 2);
+    named.push_back(std::move(words));
+  }
+  EXPECT_EQ(named, (std::vector<std::vector<std::string>>{
+                       {"1", "limitree:{user}", ""},
+                       {"1", "limitree:{user:alex}", ""},
+                       {"1", "limitree:{user:alex}", "trade"}}));
 }
 
 }  // namespace

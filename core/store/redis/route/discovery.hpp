@@ -1,0 +1,146 @@
+// What the routers share that ask servers where the others are.
+
+#ifndef LIMITREE_STORE_REDIS_ROUTE_DISCOVERY_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_DISCOVERY_HPP
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/redis/route/router.hpp"
+
+namespace limitree::redis {
+
+// Why no server could tell where the servers are.  Several are asked, and each
+// may fail in its own way: the failure that says most is kept.
+struct DiscoveryFailure {
+  enum class Weight : std::uint8_t {
+    kNone,
+    kSilence,  // one that was asked did not answer
+    kAnswer,   // it answered, but that does not help
+    kServer,   // it named a server that cannot be used
+  };
+  Weight weight = Weight::kNone;
+  Failure failure = Failure::kNone;
+  std::string where;
+  std::string detail;
+
+  // Takes `other` if it says more.
+  void improve(DiscoveryFailure other) {
+    if (other.weight > weight) *this = std::move(other);
+  }
+
+  // Ok if there is none.
+  Status status() const {
+    if (weight == Weight::kNone) return {};
+    return to_status(failure, where, detail);
+  }
+};
+
+class DiscoveringRouter : public Router {
+ public:
+  // After a discovery that failed, no other one begins for this time.
+  static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
+
+  Status discovery_failure() final {
+    const std::lock_guard lock(mutex_);
+    return failure_.status();
+  }
+
+ protected:
+  class Discovery;
+
+  // The servers that a discovery asks, in this order; one that did not help is
+  // asked last from then on.
+  virtual std::vector<Endpoint> to_ask() = 0;
+  virtual void move_to_back(const Endpoint& asked) = 0;
+
+  bool holds_off() const {
+    return steady_now() < hold_until_.load(std::memory_order_relaxed);
+  }
+  void hold_off_until(Monotonic at) {
+    hold_until_.store(at, std::memory_order_relaxed);
+  }
+
+  std::mutex mutex_;
+  DiscoveryFailure failure_;  // guarded by mutex_
+
+ private:
+  std::atomic<Monotonic> hold_until_{Monotonic{}};
+};
+
+// Asks servers in turn until one has told what is to be known.
+class DiscoveringRouter::Discovery : public Task {
+ public:
+  Step start() final { return ask_next(); }
+  Step resumed() final { return {}; }  // it never pauses
+  const Target& target() const final { return target_; }
+
+ protected:
+  using Weight = DiscoveryFailure::Weight;
+
+  // `sentinels`: those that are asked are sentinels, not nodes.
+  Discovery(DiscoveringRouter* router, bool sentinels)
+      : router_(*router), sentinels_(sentinels), asked_(router->to_ask()) {}
+
+  // The one that was asked last.
+  const Endpoint& asked() const { return asked_[next_ - 1]; }
+
+  Step ask_next() {
+    if (next_ == asked_.size()) return give_up();
+    return send_to(asked_[next_++], sentinels_);
+  }
+  Step send_to(const Endpoint& endpoint, bool sentinel) {
+    target_.endpoint = endpoint;
+    target_.sentinel = sentinel;
+    return {Step::Kind::kSend};
+  }
+
+  // The one that was asked last has not told it.
+  Step pass_over(const Outcome& outcome) {
+    router_.move_to_back(asked());
+    const bool silent = outcome.fate != Outcome::Fate::kAnswered;
+    return pass_over(silent ? Weight::kSilence : Weight::kAnswer, asked(),
+                     outcome);
+  }
+  Step pass_over(Weight weight, const Endpoint& where, const Outcome& outcome) {
+    const bool cancelled = outcome.failure == Failure::kCancelled;
+    in_time_ &= !cancelled && !is_out_of_time(outcome.failure);
+    failure_.improve({weight, outcome.failure, where.text(), outcome.detail});
+    return cancelled ? give_up() : ask_next();
+  }
+  Step pass_over(DiscoveryFailure failure) {
+    failure_.improve(std::move(failure));
+    return ask_next();
+  }
+
+ private:
+  Step give_up() {
+    if (failure_.weight == Weight::kSilence) {
+      failure_.detail += " (none of " + std::to_string(asked_.size()) +
+                         (sentinels_ ? " sentinel" : " node") +
+                         (asked_.size() == 1 ? "" : "s") + " answers)";
+    }
+    // One caller's lack of time says nothing about the next caller.
+    if (in_time_) router_.hold_off_until(steady_now() + kHoldOff);
+    const std::lock_guard lock(router_.mutex_);
+    router_.failure_ = std::move(failure_);
+    return {};
+  }
+
+  DiscoveringRouter& router_;
+  const bool sentinels_;
+  const std::vector<Endpoint> asked_;
+  std::size_t next_ = 0;
+  Target target_;
+  DiscoveryFailure failure_;
+  bool in_time_ = true;  // each one that was asked had enough time
+};
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_ROUTE_DISCOVERY_HPP
