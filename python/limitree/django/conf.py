@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, cast, get_args
+from typing import Any, NamedTuple, get_args
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -29,185 +29,6 @@ class Mistake(NamedTuple):
     id: str
     text: str
     hint: str | None = None
-
-
-@dataclass(frozen=True)
-class Conf:
-    """The values of the settings."""
-
-    #: The tree, or None if all limits are at the views.
-    limits: Limits | None = None
-    store: str = "memory://"
-    clock: Clock | None = None
-    enabled: bool = True
-    #: The key for views with a rate but without a key.
-    key: Callable[..., Any] = keys.ip
-    #: A rate for every request, by `key`.
-    default: str | None = None
-    #: Paths of the tree for every request.
-    paths: tuple[PathOf, ...] = ()
-    #: URL paths without the limits of `default` and `paths`.
-    exempt: tuple[str, ...] = ()
-    #: Returns the client's address, or is its key in request.META.
-    client_ip: ClientIp | str | Callable[..., str] | None = None
-    trusted_hops: int | None = None
-    trusted_proxies: tuple[str, ...] | None = None
-    #: The header in which proxies name the client.
-    proxy_header: str = "x-forwarded-for"
-    ipv6_prefix: int = 64
-    headers: Style = "ietf"
-    headers_reset: Reset = "delta"
-    #: Makes the response from a denied request and the exception.
-    view: Callable[..., Any] | None = None
-    #: Raised instead of Ratelimited.
-    exception_class: Callable[..., Any] | None = None
-    #: Other options of the limiter, by the names of docs/configuration.md.
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-#: The options for which a number is seconds.
-_DURATIONS = ("TIMEOUT", "CONNECT_TIMEOUT")
-
-_NAMES = {one.name.upper() for one in fields(Conf)} - {"OPTIONS"}
-
-#: The settings of django-ratelimit, and their replacements.
-_FALLBACKS = {
-    "RATELIMIT_ENABLE": "ENABLED",
-    "RATELIMIT_USE_CACHE": "STORE",
-    "RATELIMIT_CACHE_PREFIX": "PREFIX",
-    "RATELIMIT_VIEW": "VIEW",
-    "RATELIMIT_FAIL_OPEN": "ON_STORE_ERROR",
-    "RATELIMIT_IP_META_KEY": "CLIENT_IP",
-    "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
-    "RATELIMIT_EXCEPTION_CLASS": "EXCEPTION_CLASS",
-}
-#: Settings without effect.
-_IGNORED = ("RATELIMIT_HASH_ALGORITHM", "RATELIMIT_IPV4_MASK")
-
-
-def read() -> tuple[Conf, list[Mistake]]:
-    """Return the values of the settings, and every mistake in them.
-
-    A setting with a mistake gets its default value.  The limits and the options
-    of the limiter are not checked here.
-    """
-    found = getattr(settings, "LIMITREE", None)
-    if found is None:
-        found = {}
-    if not isinstance(found, Mapping):
-        wrong = f"LIMITREE must be a dict, is {type(found).__name__}"
-        return Conf(), [Mistake("limitree.E002", wrong)]
-    raw = {**_of_django_ratelimit(), **found}
-    values: dict[str, Any] = {}
-    options: dict[str, object] = {}
-    mistakes: list[Mistake] = []
-    for name, value in raw.items():
-        if name not in _NAMES:
-            mistakes.extend(_wrong_with_option(name, value))
-            options[str(name).lower()] = value
-            continue
-        try:
-            values[name.lower()] = _READ[name](value)
-        except (TypeError, ValueError, ImportError, LookupError) as error:
-            # str() of a KeyError would put its text in quotes.
-            reason = error.args[0] if error.args else error
-            mistakes.append(Mistake("limitree.E002",
-                                    f"LIMITREE[{name!r}] {reason}"))
-    conf = Conf(**values, options=options)
-    try:
-        clients(conf)
-    except ConfigError as error:
-        mistakes.append(Mistake("limitree.E002", f"LIMITREE: {error}"))
-    return conf, mistakes
-
-
-def clients(conf: Conf, hops: int | None = None) -> ClientIp:
-    """Return a function that finds the client of a request.
-
-    With `hops`, trusts that many proxies, whatever `conf` says.  Raises
-    ConfigError.
-    """
-    trusted = conf.trusted_proxies or ()
-    if hops is not None:
-        trusted = ()
-    return client_ip(
-        trusted_hops=(conf.trusted_hops or 0) if hops is None else hops,
-        trusted_proxies=trusted, header=conf.proxy_header,
-        ipv6_prefix=conf.ipv6_prefix)
-
-
-def ignored() -> Iterator[tuple[str, str]]:
-    """Yield the names of settings that have no effect, and what to do.
-
-    A project may have its own settings with our prefixes.  This leaves out
-    names that are not similar to one of ours, and names that LIMITREE has, too.
-    """
-    found = getattr(settings, "LIMITREE", None) or {}
-    for name in dir(settings):
-        owner, _, rest = name.partition("_")
-        if name in _IGNORED:
-            yield name, ""
-        elif owner == "RATELIMIT" and name not in _FALLBACKS:
-            for one in _similar(name, _FALLBACKS):
-                yield name, f": did you mean {one}?"
-        elif owner == "LIMITREE" and rest and rest not in found:
-            for one in (_similar(rest, _NAMES) if _is_unknown(rest)
-                        else [rest]):
-                yield name, f": write LIMITREE[{one!r}]"
-
-
-def _similar(name: str, known: Iterable[str]) -> list[str]:
-    # The prefix of most names counts as similar, too.
-    return difflib.get_close_matches(name, list(known), 1, 0.9)
-
-
-def _of_django_ratelimit() -> dict[str, object]:
-    found = {}
-    for name, ours in _FALLBACKS.items():
-        if hasattr(settings, name):
-            found[ours] = getattr(settings, name)
-    if "STORE" in found:
-        found["STORE"] = f"cache://{found['STORE']}"
-    if "ON_STORE_ERROR" in found:
-        found["ON_STORE_ERROR"] = ("allow" if found["ON_STORE_ERROR"]
-                                   else "deny")
-    return found
-
-
-def _wrong_with_option(name: object, value: object) -> Iterator[Mistake]:
-    """Yield a mistake unless `name` is an option of the limiter."""
-    if not isinstance(name, str) or not name.isupper():
-        yield Mistake("limitree.E002",
-                      f"LIMITREE has the key {name!r}, but keys are capitals")
-    elif _is_unknown(name):
-        yield Mistake("limitree.E002", f"LIMITREE has no setting {name!r}"
-                      + did_you_mean(name, [*_NAMES, *_options_like(name)]))
-    elif (name in _DURATIONS and isinstance(value, str)
-          and re.fullmatch(r"\s*[\d.]+\s*", value)):
-        yield Mistake("limitree.E002",
-                      f"LIMITREE[{name!r}] is {value!r}, a text without a unit:"
-                      " write a number of seconds, or a text such as '50ms'")
-
-
-def _is_unknown(name: str) -> bool:
-    return name not in _NAMES and bool(_complaint(name))
-
-
-def _options_like(name: str) -> list[str]:
-    """Return the option that the core takes `name` for, if there is one."""
-    return [found.upper() for found in
-            re.findall('did you mean "([a-z_]+)"', _complaint(name))]
-
-
-def _complaint(name: str) -> str:
-    """Return what the core says about the name of an option, if it is wrong."""
-    try:
-        check_options({name.lower(): "on"})
-    except ConfigError:  # it is an option, with other values
-        pass
-    except TypeError as error:
-        return str(error)
-    return ""
 
 
 # ---- Values -----------------------------------------------------------------
@@ -269,10 +90,6 @@ def _kind(kind: type, what: str) -> Callable[[object], object]:
     return read
 
 
-def _key(value: object) -> object:
-    return key_function(cast("str", value))
-
-
 def _default(value: object) -> object:
     return None if value is None else check_rate(value)
 
@@ -330,22 +147,191 @@ def _imported(value: object) -> object:
     return import_string(value) if isinstance(value, str) else value
 
 
+# ---- The settings -----------------------------------------------------------
+
+
+def _setting(read: Callable[[Any], object], default: object = None) -> Any:
+    """Return a field: the default of a setting, and what reads its value."""
+    return field(default=default, metadata={"read": read})
+
+
+@dataclass(frozen=True)
+class Conf:
+    """The values of the settings."""
+
+    #: The tree, or None if all limits are at the views.
+    limits: Limits | None = _setting(_limits)
+    store: str = _setting(_store, "memory://")
+    clock: Clock | None = _setting(_clock)
+    enabled: bool = _setting(_kind(bool, "True or False"), True)
+    #: The key for views with a rate but without a key.
+    key: Callable[..., Any] = _setting(key_function, keys.ip)
+    #: A rate for every request, by `key`.
+    default: str | None = _setting(_default)
+    #: Paths of the tree for every request.
+    paths: tuple[PathOf, ...] = _setting(_paths, ())
+    #: URL paths without the limits of `default` and `paths`.
+    exempt: tuple[str, ...] = _setting(_texts, ())
+    #: Returns the client's address, or is its key in request.META.
+    client_ip: ClientIp | str | Callable[..., str] | None = _setting(_client_ip)
+    trusted_hops: int | None = _setting(_number(0, 100))
+    trusted_proxies: tuple[str, ...] | None = _setting(_texts)
+    #: The header in which proxies name the client.
+    proxy_header: str = _setting(_kind(str, "a text"), "x-forwarded-for")
+    ipv6_prefix: int = _setting(_number(1, 128), 64)
+    headers: Style = _setting(_one_of(*get_args(Style)), "ietf")
+    headers_reset: Reset = _setting(_one_of(*get_args(Reset)), "delta")
+    #: Makes the response from a denied request and the exception.
+    view: Callable[..., Any] | None = _setting(_function)
+    #: Raised instead of Ratelimited.
+    exception_class: Callable[..., Any] | None = _setting(_function)
+    #: Other options of the limiter, by the names of docs/configuration.md.
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: What reads the value of each setting.
 _READ: dict[str, Callable[[object], object]] = {
-    "LIMITS": _limits,
-    "STORE": _store,
-    "CLOCK": _clock,
-    "ENABLED": _kind(bool, "True or False"),
-    "KEY": _key,
-    "DEFAULT": _default,
-    "PATHS": _paths,
-    "EXEMPT": _texts,
-    "CLIENT_IP": _client_ip,
-    "TRUSTED_HOPS": _number(0, 100),
-    "TRUSTED_PROXIES": _texts,
-    "PROXY_HEADER": _kind(str, "a text"),
-    "IPV6_PREFIX": _number(1, 128),
-    "HEADERS": _one_of(*get_args(Style)),
-    "HEADERS_RESET": _one_of(*get_args(Reset)),
-    "VIEW": _function,
-    "EXCEPTION_CLASS": _function,
+    one.name.upper(): one.metadata["read"]
+    for one in fields(Conf) if one.metadata}
+
+#: The options for which a number is seconds.
+_DURATIONS = ("TIMEOUT", "CONNECT_TIMEOUT")
+
+#: The settings of django-ratelimit, and their replacements.
+_FALLBACKS = {
+    "RATELIMIT_ENABLE": "ENABLED",
+    "RATELIMIT_USE_CACHE": "STORE",
+    "RATELIMIT_CACHE_PREFIX": "PREFIX",
+    "RATELIMIT_VIEW": "VIEW",
+    "RATELIMIT_FAIL_OPEN": "ON_STORE_ERROR",
+    "RATELIMIT_IP_META_KEY": "CLIENT_IP",
+    "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
+    "RATELIMIT_EXCEPTION_CLASS": "EXCEPTION_CLASS",
 }
+#: Settings without effect.
+_IGNORED = ("RATELIMIT_HASH_ALGORITHM", "RATELIMIT_IPV4_MASK")
+
+
+def read() -> tuple[Conf, list[Mistake]]:
+    """Return the values of the settings, and every mistake in them.
+
+    A setting with a mistake gets its default value.  The limits and the options
+    of the limiter are not checked here.
+    """
+    found = getattr(settings, "LIMITREE", None)
+    if found is None:
+        found = {}
+    if not isinstance(found, Mapping):
+        wrong = f"LIMITREE must be a dict, is {type(found).__name__}"
+        return Conf(), [Mistake("limitree.E002", wrong)]
+    raw = {**_of_django_ratelimit(), **found}
+    values: dict[str, Any] = {}
+    options: dict[str, object] = {}
+    mistakes: list[Mistake] = []
+    for name, value in raw.items():
+        if name not in _READ:
+            mistakes.extend(_wrong_with_option(name, value))
+            options[str(name).lower()] = value
+            continue
+        try:
+            values[name.lower()] = _READ[name](value)
+        except (TypeError, ValueError, ImportError, LookupError) as error:
+            # str() of a KeyError would put its text in quotes.
+            reason = error.args[0] if error.args else error
+            mistakes.append(Mistake("limitree.E002",
+                                    f"LIMITREE[{name!r}] {reason}"))
+    conf = Conf(**values, options=options)
+    try:
+        clients(conf)
+    except ConfigError as error:
+        mistakes.append(Mistake("limitree.E002", f"LIMITREE: {error}"))
+    return conf, mistakes
+
+
+def clients(conf: Conf, hops: int | None = None) -> ClientIp:
+    """Return a function that finds the client of a request.
+
+    With `hops`, trusts that many proxies, whatever `conf` says.  Raises
+    ConfigError.
+    """
+    trusted = conf.trusted_proxies or ()
+    if hops is not None:
+        trusted = ()
+    return client_ip(
+        trusted_hops=(conf.trusted_hops or 0) if hops is None else hops,
+        trusted_proxies=trusted, header=conf.proxy_header,
+        ipv6_prefix=conf.ipv6_prefix)
+
+
+def ignored() -> Iterator[tuple[str, str]]:
+    """Yield the names of settings that have no effect, and what to do.
+
+    A project may have its own settings with our prefixes.  This leaves out
+    names that are not similar to one of ours, and names that LIMITREE has, too.
+    """
+    found = getattr(settings, "LIMITREE", None) or {}
+    for name in dir(settings):
+        owner, _, rest = name.partition("_")
+        if name in _IGNORED:
+            yield name, ""
+        elif owner == "RATELIMIT" and name not in _FALLBACKS:
+            for one in _similar(name, _FALLBACKS):
+                yield name, f": did you mean {one}?"
+        elif owner == "LIMITREE" and rest and rest not in found:
+            for one in (_similar(rest, _READ) if _is_unknown(rest)
+                        else [rest]):
+                yield name, f": write LIMITREE[{one!r}]"
+
+
+def _similar(name: str, known: Iterable[str]) -> list[str]:
+    # The prefix of most names counts as similar, too.
+    return difflib.get_close_matches(name, list(known), 1, 0.9)
+
+
+def _of_django_ratelimit() -> dict[str, object]:
+    found = {}
+    for name, ours in _FALLBACKS.items():
+        if hasattr(settings, name):
+            found[ours] = getattr(settings, name)
+    if "STORE" in found:
+        found["STORE"] = f"cache://{found['STORE']}"
+    if "ON_STORE_ERROR" in found:
+        found["ON_STORE_ERROR"] = ("allow" if found["ON_STORE_ERROR"]
+                                   else "deny")
+    return found
+
+
+def _wrong_with_option(name: object, value: object) -> Iterator[Mistake]:
+    """Yield a mistake unless `name` is an option of the limiter."""
+    if not isinstance(name, str) or not name.isupper():
+        yield Mistake("limitree.E002",
+                      f"LIMITREE has the key {name!r}, but keys are capitals")
+    elif _is_unknown(name):
+        yield Mistake("limitree.E002", f"LIMITREE has no setting {name!r}"
+                      + did_you_mean(name, [*_READ, *_options_like(name)]))
+    elif (name in _DURATIONS and isinstance(value, str)
+          and re.fullmatch(r"\s*[\d.]+\s*", value)):
+        yield Mistake("limitree.E002",
+                      f"LIMITREE[{name!r}] is {value!r}, a text without a unit:"
+                      " write a number of seconds, or a text such as '50ms'")
+
+
+def _is_unknown(name: str) -> bool:
+    return name not in _READ and bool(_complaint(name))
+
+
+def _options_like(name: str) -> list[str]:
+    """Return the option that the core takes `name` for, if there is one."""
+    return [found.upper() for found in
+            re.findall('did you mean "([a-z_]+)"', _complaint(name))]
+
+
+def _complaint(name: str) -> str:
+    """Return what the core says about the name of an option, if it is wrong."""
+    try:
+        check_options({name.lower(): "on"})
+    except ConfigError:  # it is an option, with other values
+        pass
+    except TypeError as error:
+        return str(error)
+    return ""
