@@ -23,9 +23,9 @@ __all__ = ["instrument"]
 
 
 class _Instrument(NamedTuple):
-    name: str
+    name: str  # after "limitree."
     unit: str
-    family: str  # of Prometheus
+    family: str  # of Prometheus, after "limitree_"
     end: str = ""  # of the sample in the family
     help: str = ""  # in place of the family's
 
@@ -35,36 +35,27 @@ class _Instrument(NamedTuple):
 
 
 _INSTRUMENTS = (
-    _Instrument("limitree.decisions", "{decision}", "limitree_decisions_total"),
-    _Instrument("limitree.shadow_limited", "{decision}",
-                "limitree_shadow_limited_total"),
-    _Instrument("limitree.soft", "{decision}", "limitree_soft_total"),
-    _Instrument("limitree.errors", "{error}", "limitree_errors_total"),
-    _Instrument("limitree.limit.requests", "{request}",
-                "limitree_limit_requests_total"),
-    _Instrument("limitree.limit.near", "{request}",
-                "limitree_limit_near_total"),
-    _Instrument("limitree.limit.soft", "{request}",
-                "limitree_limit_soft_total"),
-    _Instrument("limitree.store.errors", "{error}",
-                "limitree_store_errors_total"),
-    _Instrument("limitree.store.troubles", "{error}",
-                "limitree_store_troubles_total"),
-    _Instrument("limitree.store.connects", "{connection}",
-                "limitree_store_connects_total"),
-    _Instrument("limitree.store.round_trips", "{round_trip}",
-                "limitree_store_round_trip_seconds", "_count",
-                "Answers of stores."),
-    _Instrument("limitree.store.round_trip_time", "s",
-                "limitree_store_round_trip_seconds", "_sum"),
-    _Instrument("limitree.buckets", "{bucket}", "limitree_buckets"),
-    _Instrument("limitree.buckets.limit", "{bucket}", "limitree_max_buckets"),
-    _Instrument("limitree.buckets.memory", "By", "limitree_bucket_bytes"),
-    _Instrument("limitree.evictions", "{bucket}", "limitree_evictions_total"),
-    _Instrument("limitree.forgotten_limited", "{bucket}",
-                "limitree_forgotten_limited_total"),
-    _Instrument("limitree.reloads", "{reload}", "limitree_reloads_total"),
-    _Instrument("limitree.limits", "{limit}", "limitree_limits"),
+    _Instrument("decisions", "{decision}", "decisions_total"),
+    _Instrument("shadow_limited", "{decision}", "shadow_limited_total"),
+    _Instrument("soft", "{decision}", "soft_total"),
+    _Instrument("errors", "{error}", "errors_total"),
+    _Instrument("limit.requests", "{request}", "limit_requests_total"),
+    _Instrument("limit.near", "{request}", "limit_near_total"),
+    _Instrument("limit.soft", "{request}", "limit_soft_total"),
+    _Instrument("store.errors", "{error}", "store_errors_total"),
+    _Instrument("store.troubles", "{error}", "store_troubles_total"),
+    _Instrument("store.connects", "{connection}", "store_connects_total"),
+    _Instrument("store.round_trips", "{round_trip}",
+                "store_round_trip_seconds", "_count", "Answers of stores."),
+    _Instrument("store.round_trip_time", "s", "store_round_trip_seconds",
+                "_sum"),
+    _Instrument("buckets", "{bucket}", "buckets"),
+    _Instrument("buckets.limit", "{bucket}", "max_buckets"),
+    _Instrument("buckets.memory", "By", "bucket_bytes"),
+    _Instrument("evictions", "{bucket}", "evictions_total"),
+    _Instrument("forgotten_limited", "{bucket}", "forgotten_limited_total"),
+    _Instrument("reloads", "{reload}", "reloads_total"),
+    _Instrument("limits", "{limit}", "limits"),
 )
 
 
@@ -80,18 +71,20 @@ class _Snapshot:
         self._max_policies = max_policies
         self._lock = threading.Lock()
         self._families: dict[str, Family] | None = None
-        self._told: set[str] = set()
+        self._observed: set[str] = set()
 
     def of(self, wanted: _Instrument) -> list[Observation]:
         with self._lock:
-            if self._families is None or wanted.name in self._told:
+            if self._families is None or wanted.name in self._observed:
                 self._families = read(self._limiters, self._max_policies)
-                self._told.clear()
-            self._told.add(wanted.name)
-            family = self._families.get(wanted.family)
+                self._observed.clear()
+            self._observed.add(wanted.name)
+            family = self._families.get(f"limitree_{wanted.family}")
+        if family is None:
+            return []
         return [Observation(sample.value, dict(sample.labels))
-                for sample in (family.samples if family else ())
-                if sample.name == wanted.family + wanted.end]
+                for sample in family.samples
+                if sample.name == family.name + wanted.end]
 
 
 def instrument(limiters: Limiters, *,
@@ -112,8 +105,9 @@ def instrument(limiters: Limiters, *,
     for one in _INSTRUMENTS:
         make = (meter.create_observable_gauge if one.is_gauge
                 else meter.create_observable_counter)
-        make(one.name, callbacks=[_callback(snapshot, one)], unit=one.unit,
-             description=one.help or helps.get(one.family, ""))
+        make(f"limitree.{one.name}", callbacks=[_callback(snapshot, one)],
+             unit=one.unit,
+             description=one.help or helps.get(f"limitree_{one.family}", ""))
 
 
 def _callback(snapshot: _Snapshot, wanted: _Instrument

@@ -163,10 +163,10 @@ def test_otel_has_every_counter_of_the_core(used):
     names = {metric.name for metric in scope.metrics}
     families = {line.split()[2] for line in used.prometheus().splitlines()
                 if line.startswith("# TYPE")}
-    told = {one.family for one in otel._INSTRUMENTS}
+    told = {f"limitree_{one.family}" for one in otel._INSTRUMENTS}
     assert told == families
     # Failures of the store have no series before the first one.
-    assert {one.name for one in otel._INSTRUMENTS} - names == {
+    assert {f"limitree.{one.name}" for one in otel._INSTRUMENTS} - names == {
         "limitree.store.errors", "limitree.store.troubles"}
     assert all(metric.description and metric.unit for metric in scope.metrics)
 
