@@ -462,7 +462,7 @@ class Limiter {
     return round_trip_ns;
   }
 
-  // Describes the file of a store shm://.
+  // Describes the file behind a shm:// store.
   limitree_store_file store_file() const {
     limitree_store_file file;
     check(limitree_limiter_store_file, get(), &file);

@@ -5,8 +5,6 @@
 #include <cstdint>
 
 #include "compat.hpp"
-#include "http.hpp"
-#include "level.hpp"
 #include "value.hpp"
 
 namespace limitree::python {

@@ -6,6 +6,7 @@
 
 #include "arguments.hpp"
 #include "errors.hpp"
+#include "value.hpp"
 
 namespace py = pybind11;
 
@@ -13,23 +14,28 @@ namespace limitree::python {
 
 namespace {
 
-py::object seconds_or_none(std::int64_t ns) {
-  if (ns < 0) return py::none();
-  if (ns == LIMITREE_NEVER) return py::float_(Py_HUGE_VAL);
-  return py::float_(static_cast<double>(ns) / 1e9);
+py::object owned(PyObject* object) {
+  return py::reinterpret_steal<py::object>(object);
 }
 
-// In the order of limitree.envoy.
+// In the order of limitree.envoy.DescriptorStatus, with a tuple in the order of
+// its CurrentLimit.
 py::tuple to_python(const limitree_descriptor_status& status) {
-  return py::make_tuple(status.code == LIMITREE_CODE_OVER_LIMIT, status.match,
-                        python_text(status.name), status.requests_per_unit,
-                        limitree_unit_name(status.unit),
-                        static_cast<double>(status.period_ns) / 1e9,
+  py::object limit = py::none();
+  py::object retry_after = py::none();
+  if (status.match == LIMITREE_MATCH_LIMIT) {
+    limit = py::make_tuple(
+        status.requests_per_unit, limitree_unit_name(status.unit),
+        python_text(status.name), owned(as_seconds(status.period_ns)));
+    retry_after = owned(as_wait(status.retry_after_ns));
+  }
+  return py::make_tuple(status.code == LIMITREE_CODE_OVER_LIMIT, limit,
                         status.limit_remaining,
                         status.duration_until_reset_ns / 1'000'000'000,
-                        seconds_or_none(status.retry_after_ns),
-                        static_cast<double>(status.reset_after_ns) / 1e9,
-                        status.flags, status.quota != 0);
+                        retry_after, owned(as_seconds(status.reset_after_ns)),
+                        (status.flags & LIMITREE_SHADOWED) != 0,
+                        (status.flags & LIMITREE_CACHED) != 0,
+                        (status.flags & LIMITREE_SOFT) != 0, status.quota != 0);
 }
 
 }  // namespace
@@ -77,13 +83,17 @@ py::tuple EnvoyCall::answer() const {
   for (std::size_t i = 0; i < statuses_.size(); ++i) {
     statuses[i] = to_python(statuses_[i]);
   }
+  py::object header = py::none();
+  if (response_.header_status >= 0) header = py::int_(response_.header_status);
   py::object metadata = py::none();
   if (response_.metadata != nullptr) {
     metadata = python_text(limitree_text_str(response_.metadata));
   }
   return py::make_tuple(response_.overall_code == LIMITREE_CODE_OVER_LIMIT,
-                        response_.flags, response_.source,
-                        response_.header_status, metadata, statuses);
+                        statuses, header,
+                        limitree_source_name(response_.source),
+                        (response_.flags & LIMITREE_DEGRADED) != 0,
+                        (response_.flags & LIMITREE_SHADOWED) != 0, metadata);
 }
 
 }  // namespace limitree::python

@@ -30,8 +30,7 @@ class EnvoyCall {
   std::size_t count() const { return statuses_.size(); }
   limitree_envoy_response* response() { return &response_; }
 
-  // The answer as a tuple: (over_limit, flags, source, header_status, metadata,
-  // statuses).
+  // The answer as a tuple in the order of limitree.envoy.EnvoyResponse.
   pybind11::tuple answer() const;
 
  private:

@@ -1,5 +1,3 @@
-#include "http.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -10,9 +8,10 @@
 #include <span>
 #include <string_view>
 
+#include "decision.hpp"
 #include "errors.hpp"
-#include "level.hpp"
 #include "limitree.hpp"
+#include "module.hpp"
 
 namespace py = pybind11;
 

@@ -1,9 +1,8 @@
-#include "level.hpp"
-
 #include <algorithm>
 #include <array>
 
 #include "compat.hpp"
+#include "decision.hpp"
 #include "value.hpp"
 
 namespace limitree::python {

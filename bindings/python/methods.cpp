@@ -2,11 +2,11 @@
 #include <array>
 #include <new>
 #include <span>
+#include <vector>
 
 #include "arguments.hpp"
 #include "compat.hpp"
 #include "decision.hpp"
-#include "level.hpp"
 #include "module.hpp"
 #include "native.hpp"
 #include "path_list.hpp"
@@ -19,21 +19,7 @@ namespace {
 
 // ---- Calls of greenlets under gevent ----------------------------------------
 
-// The arguments of a method of Limiter.
-struct CallArguments {
-  std::int32_t operation;  // LIMITREE_AUTHORIZE ...
-  PyObject* paths;         // one path, or several if `several`
-  bool several;
-  PyObject* cost;  // one, or one for each path; null: 1
-  bool levels;
-  PyObject* part = nullptr;  // the same; null: none
-};
-
-// Whether gevent has been imported and `native` may have to wait.  If so, calls
-// go to ask_greenlets() first: waiting in the library would stop all greenlets,
-// so limitree.greenlets waits in gevent's way.
-bool may_be_greenlets(const Native& native) {
-  if (!native.is_remote()) return false;
+bool has_gevent() {
   static PyObject* const name = PyUnicode_InternFromString("gevent.monkey");
   PyObject* const module = name == nullptr ? nullptr : PyImport_GetModule(name);
   if (module == nullptr) {
@@ -44,40 +30,34 @@ bool may_be_greenlets(const Native& native) {
   return true;
 }
 
-// Returns the Decision, or None if the calling thread may wait in the library.
-// Null: a Python error is set.
-PyObject* ask_greenlets(PyObject* self, const CallArguments& call) {
+// If gevent has been imported and `native` may have to wait, passes a call on
+// to `function` of limitree.greenlets, which waits in gevent's way: waiting in
+// the library would stop all greenlets.  Returns NotImplemented, borrowed, if
+// the calling thread may wait in the library.  Null: a Python error is set.
+PyObject* ask_greenlets(const Native& native, const char* function,
+                        PyObject* self, std::int32_t operation,
+                        const Arguments& arguments) {
+  if (!native.is_remote() || !has_gevent()) return Py_NotImplemented;
   try {
-    const py::int_ one(1);
-    const py::handle cost(call.cost == nullptr ? one.ptr() : call.cost);
-    const py::handle part(call.part == nullptr ? Py_None : call.part);
-    return py::module_::import("limitree.greenlets")
-        .attr("ask")(py::handle(self), call.operation, py::handle(call.paths),
-                     call.several, cost, call.levels, part)
-        .release()
-        .ptr();
+    const py::int_ number(operation);
+    const Py_ssize_t named =
+        arguments.names == nullptr ? 0 : PyTuple_GET_SIZE(arguments.names);
+    std::vector<PyObject*> values = {self, number.ptr()};
+    values.insert(values.end(), arguments.values,
+                  arguments.values + arguments.positional + named);
+    const py::object ask =
+        py::module_::import("limitree.greenlets").attr(function);
+    PyObject* const answer = PyObject_Vectorcall(
+        ask.ptr(), values.data(),
+        static_cast<std::size_t>(arguments.positional) + 2, arguments.names);
+    if (answer == Py_NotImplemented) Py_DECREF(answer);
+    return answer;
   } catch (py::error_already_set& error) {
     error.restore();
-    return nullptr;
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
   }
-}
-
-// The same for one path with the segments `path`.
-PyObject* ask_greenlets(PyObject* self, std::int32_t operation,
-                        std::span<PyObject* const> path, std::int64_t cost,
-                        bool levels) {
-  try {
-    py::tuple segments(path.size());
-    for (std::size_t i = 0; i < path.size(); ++i) {
-      segments[i] = py::handle(path[i]);
-    }
-    const py::int_ number(cost);
-    return ask_greenlets(
-        self, {operation, segments.ptr(), false, number.ptr(), levels});
-  } catch (py::error_already_set& error) {
-    error.restore();
-    return nullptr;
-  }
+  return nullptr;
 }
 
 // ---- Methods ----------------------------------------------------------------
@@ -91,8 +71,7 @@ using Function = limitree_status(limitree_limiter*, const limitree_str*,
 PyObject* noted(Native* native, const limitree_decision& decision,
                 PyObject* made) {
   if (made != nullptr) {
-    native->note(decision.flags);
-    native->write_log();
+    native->noted(decision.flags);
   }
   return made;
 }
@@ -104,12 +83,10 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
                              Truth truth = Truth::kNone) {
   std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
-  const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_decide(limiter, operation, paths.data(), paths.size(),
-                               levels.data(), levels.size(), &decision, error);
-      });
-  if (!done) return nullptr;
+  if (native->call(limitree_decide, operation, paths.data(), paths.size(),
+                   levels.data(), levels.size(), &decision) < 0) {
+    return nullptr;
+  }
   if (decision.limited == 0 && truth == Truth::kDenial) {
     return noted(native, decision, Py_NewRef(Py_None));
   }
@@ -157,25 +134,20 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
       !path.read(args, count, "path")) {
     return nullptr;
   }
-  if (may_be_greenlets(*native)) [[unlikely]] {
-    PyObject* const decision =
-        ask_greenlets(self, operation, {args, static_cast<std::size_t>(count)},
-                      options.cost, options.levels);
-    if (decision != Py_None) return decision;
-    Py_DECREF(decision);
-  }
+  PyObject* const answer =
+      ask_greenlets(*native, "decide", self, operation, {args, count, names});
+  if (answer != Py_NotImplemented) [[unlikely]]
+    return answer;
   if (options.levels) {
     const limitree_path one = {path.data(), path.size(), options.cost,
                                LIMITREE_PART_CHARGE};
     return decide_with_levels(native, operation, {&one, 1});
   }
   limitree_decision decision;
-  const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return function(limiter, path.data(), path.size(), options.cost,
-                        &decision, error);
-      });
-  if (!done) return nullptr;
+  if (native->call(function, path.data(), path.size(), options.cost,
+                   &decision) < 0) {
+    return nullptr;
+  }
   return noted(native, decision, new_decision(decision, nullptr));
 }
 
@@ -198,12 +170,10 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
        !read_switch(values[2], "levels", &with_levels))) {
     return nullptr;
   }
-  if (may_be_greenlets(*native)) [[unlikely]] {
-    PyObject* const decision = ask_greenlets(
-        self, {operation, values[0], true, values[1], with_levels, values[3]});
-    if (decision != Py_None) return decision;
-    Py_DECREF(decision);
-  }
+  PyObject* const answer = ask_greenlets(*native, "decide_all", self, operation,
+                                         {args, count, names});
+  if (answer != Py_NotImplemented) [[unlikely]]
+    return answer;
   try {
     PathList paths;
     if (!paths.read(values[0], values[1], values[3])) return nullptr;
@@ -212,28 +182,14 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
                                 {paths.data(), paths.size()});
     }
     limitree_decision decision;
-    const bool done =
-        native->call([&](limitree_limiter* limiter, limitree_error** error) {
-          return limitree_decide(limiter, operation, paths.data(), paths.size(),
-                                 nullptr, 0, &decision, error);
-        });
-    if (!done) return nullptr;
+    if (native->call(limitree_decide, operation, paths.data(), paths.size(),
+                     nullptr, std::size_t{0}, &decision) < 0) {
+      return nullptr;
+    }
     return noted(native, decision, new_decision(decision, nullptr));
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
-}
-
-// ask_greenlets() for the path "user", user, action.
-PyObject* ask_greenlets_for_user(PyObject* self, PyObject* const* names,
-                                 std::int64_t cost, bool levels) {
-  PyObject* const root = PyUnicode_FromString("user");
-  if (root == nullptr) return nullptr;
-  const std::array path = {root, names[0], names[1]};
-  PyObject* const decision =
-      ask_greenlets(self, LIMITREE_AUTHORIZE, path, cost, levels);
-  Py_DECREF(root);
-  return decision;
 }
 
 // None if the action is allowed, so that `if limited:` works.
@@ -254,16 +210,11 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
       !read_cost_and_levels(&values[2], &options)) {
     return nullptr;
   }
-  if (may_be_greenlets(*native)) [[unlikely]] {
-    PyObject* const decision = ask_greenlets_for_user(
-        self, values.data(), options.cost, options.levels);
-    if (decision == nullptr) return nullptr;
-    PyObject* const denial =
-        decision == Py_None ? nullptr : denial_or_none(decision);
-    const bool decided = decision != Py_None;
-    Py_DECREF(decision);
-    if (decided) return denial;
-  }
+  PyObject* const answer =
+      ask_greenlets(*native, "decide_for_user", self, LIMITREE_AUTHORIZE,
+                    {args, count, names});
+  if (answer != Py_NotImplemented) [[unlikely]]
+    return answer;
   if (options.levels) {
     const std::array path = {limitree_str{"user", 4}, user, action};
     const limitree_path one = {path.data(), path.size(), options.cost,
@@ -272,12 +223,10 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
                               Truth::kDenial);
   }
   limitree_decision decision;
-  const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_authorize_action_for_user(
-            limiter, user, action, options.cost, &decision, error);
-      });
-  if (!done) return nullptr;
+  if (native->call(limitree_authorize_action_for_user, user, action,
+                   options.cost, &decision) < 0) {
+    return nullptr;
+  }
   return noted(native, decision,
                decision.limited == 0
                    ? Py_NewRef(Py_None)
@@ -298,13 +247,9 @@ PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
       !path.read(args, count, "path")) {
     return nullptr;
   }
-  const bool done =
-      native->call([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_reset(limiter, path.data(), path.size(),
-                              is_leaf ? 1 : 0, error);
-      });
-  if (!done) return nullptr;
-  Py_RETURN_NONE;
+  const limitree_status status =
+      native->call(limitree_reset, path.data(), path.size(), is_leaf ? 1 : 0);
+  return status < 0 ? nullptr : Py_NewRef(Py_None);
 }
 
 // ---- Adding them to the type ------------------------------------------------

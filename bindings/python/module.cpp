@@ -13,11 +13,8 @@
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
-#include "http.hpp"
-#include "level.hpp"
 #include "limitree.hpp"
 #include "native.hpp"
-#include "pending.hpp"
 
 namespace py = pybind11;
 
@@ -74,8 +71,7 @@ py::tuple should_rate_limit(Native& native, const py::object& domain,
   native.run(limitree_should_rate_limit, call.request(), call.statuses(),
              call.count(), call.response());
   py::tuple answer = call.answer();
-  native.note(call.response()->flags);
-  native.write_log();
+  native.noted(call.response()->flags);
   return answer;
 }
 
@@ -176,11 +172,6 @@ PYBIND11_MODULE(_bound, module,
   module.attr("openssl_version") = limitree_openssl_version();
   module.attr("ALGORITHMS") = names_of(limitree_algorithm_at);
   module.attr("STYLES") = names_of(limitree_http_style_at);
-  py::list sources;
-  for (std::int32_t i = 0; i <= LIMITREE_SOURCE_DENY; ++i) {
-    sources.append(limitree_source_name(i));
-  }
-  module.attr("SOURCES") = py::tuple(sources);
   bind_http(module);
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));

@@ -1,10 +1,14 @@
-// Functions that add the content of other files to the module.
+// The content of other files that the module binds.
 
 #ifndef LIMITREE_PYTHON_MODULE_HPP
 #define LIMITREE_PYTHON_MODULE_HPP
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
+
+#include <cstdint>
+
+#include "native.hpp"
 
 namespace limitree::python {
 
@@ -19,6 +23,33 @@ bool add_methods(PyTypeObject* type);
 // Adds the readers of texts to `module`: parse_duration, parse_rates,
 // canonical_ip and Proxies.  Throws error_already_set.
 void bind_parsers(pybind11::module_& module);
+
+// Adds check_style() to `module`.  Throws error_already_set.
+void bind_http(pybind11::module_& module);
+
+// ---- Requests that wait for a store without blocking, for an event loop -----
+//
+// The library completes them in batches, from limitree_loop_run, and each batch
+// goes to limitree.delivery at once.  The interpreter lock is held throughout:
+// nothing here waits.
+
+// Starts an operation, LIMITREE_AUTHORIZE ...  `paths` is one path, or several;
+// `cost` and `part` are as for PathList::read, and `levels` as in the methods
+// of Limiter.  Returns a Decision, or the result of `make_future()` if the
+// answer comes later.  Throws error_already_set.
+pybind11::object start(Native& native, std::int32_t operation,
+                       const pybind11::object& paths, bool several,
+                       const pybind11::object& cost,
+                       const pybind11::object& levels,
+                       const pybind11::object& make_future,
+                       const pybind11::object& part);
+
+// The same for a request of Envoy: returns EnvoyCall::answer(), or the
+// result of `make_future()`.
+pybind11::object start_envoy(Native& native, const pybind11::object& domain,
+                             const pybind11::list& descriptors,
+                             std::uint32_t hits_addend, bool metadata,
+                             const pybind11::object& make_future);
 
 }  // namespace limitree::python
 

@@ -101,32 +101,20 @@ void Native::reload(const py::list& texts) {
   Config config;
   add_limits(texts, &config);
   add_descriptors(descriptors_, merge_domains_, &config);
-  const bool done =
-      call_long([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_limiter_reload_config(limiter, config.get(), error);
-      });
-  require(done);
+  run_long(limitree_limiter_reload_config, config.get());
 }
 
 void Native::reload_descriptors(const py::list& files) {
   Config config;
   add_descriptors(files, merge_domains_, &config);
-  const bool done = call_long([&](limitree_limiter* limiter,
-                                  limitree_error** error) {
-    return limitree_limiter_reload_descriptors(limiter, config.get(), error);
-  });
-  require(done);
+  run_long(limitree_limiter_reload_descriptors, config.get());
   descriptors_ = files;
 }
 
 void Native::put(std::string_view name, std::string_view yaml,
                  std::int32_t replace) {
-  const bool done =
-      call_long([&](limitree_limiter* limiter, limitree_error** error) {
-        return limitree_limiter_put(limiter, to_str(name), to_str(yaml),
-                                    to_str("limits"), replace, error);
-      });
-  require(done);
+  run_long(limitree_limiter_put, to_str(name), to_str(yaml), to_str("limits"),
+           replace);
 }
 
 void Native::write_messages() {
@@ -185,9 +173,9 @@ void Native::run_loop() {
   if (--calls_ == 0 && released_) release();
 }
 
-bool Native::refuse_closed() {
+limitree_status Native::refuse_closed() {
   PyErr_SetString(PyExc_RuntimeError, "the limiter is closed");
-  return false;
+  return LIMITREE_INVALID_ARGUMENT;
 }
 
 std::int64_t Native::last_time(void* now_ns) noexcept {

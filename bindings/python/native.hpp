@@ -57,32 +57,30 @@ class Native {
   // Whether decisions carry their levels by default.
   bool with_levels() const noexcept { return with_levels_; }
 
-  // Runs `function(limiter, &error)`, one call of limitree.h.  False: a Python
-  // error is set.
+  // Runs `function(limiter, arguments..., &error)`, one call of limitree.h.
+  // Returns its status; if that is negative, a Python error is set.
   //
   // Neither this nor its callers are noexcept: if the interpreter ends, a
   // thread that returns here is ended by unwinding its stack.
-  template <typename Function>
-  bool call(Function&& function) {
-    return call(is_remote_, std::forward<Function>(function));
+  template <typename Function, typename... Arguments>
+  limitree_status call(Function&& function, Arguments... arguments) {
+    return call_unlocked(is_remote_, function, arguments...);
   }
   // The same for calls that never wait.
-  template <typename Function>
-  bool call_at_once(Function&& function) {
-    return call(false, std::forward<Function>(function));
-  }
-  // The same for calls that take long with any store.
-  template <typename Function>
-  bool call_long(Function&& function) {
-    return call(true, std::forward<Function>(function));
+  template <typename Function, typename... Arguments>
+  limitree_status call_at_once(Function&& function, Arguments... arguments) {
+    return call_unlocked(false, function, arguments...);
   }
 
-  // Runs `function(limiter, arguments..., &error)`.  Throws error_already_set.
+  // These throw error_already_set.
   template <typename Function, typename... Arguments>
   void run(Function&& function, Arguments... arguments) {
-    require(call([&](limitree_limiter* limiter, limitree_error** error) {
-      return function(limiter, arguments..., error);
-    }));
+    require(call(function, arguments...) >= 0);
+  }
+  // For calls that take long with any store.
+  template <typename Function, typename... Arguments>
+  void run_long(Function&& function, Arguments... arguments) {
+    require(call_unlocked(true, function, arguments...) >= 0);
   }
 
   // To be called with the flags of each answer.
@@ -95,6 +93,10 @@ class Native {
   void write_log() {
     if (!log_.is_empty()) [[unlikely]]
       write_messages();
+  }
+  void noted(std::uint32_t flags) {
+    note(flags);
+    write_log();
   }
 
   // Counts a call that is answered later.
@@ -122,25 +124,27 @@ class Native {
   void run_loop();
 
  private:
-  template <typename Function>
-  bool call(bool unlocked, Function&& function) {
-    if (clock_ && !read_clock()) return false;
+  template <typename Function, typename... Arguments>
+  limitree_status call_unlocked(bool unlocked, Function&& function,
+                                Arguments... arguments) {
+    if (clock_ && !read_clock()) return LIMITREE_INVALID_ARGUMENT;
     if (closed_) return refuse_closed();
     limitree_error* error = nullptr;
     limitree_status status;
     if (unlocked) {
       ++calls_;
       PyThreadState* const thread = PyEval_SaveThread();
-      status = function(limiter_, &error);
+      status = function(limiter_, arguments..., &error);
       PyEval_RestoreThread(thread);
       if (--calls_ == 0 && released_) release();
     } else {
-      status = function(limiter_, &error);
+      status = function(limiter_, arguments..., &error);
     }
-    if (status >= 0) return true;
-    write_log();
-    raise(status, error);
-    return false;
+    if (status < 0) {
+      write_log();
+      raise(status, error);
+    }
+    return status;
   }
 
   // Returns a new limiter, made from the arguments of the constructor.  Throws
@@ -148,7 +152,7 @@ class Native {
   limitree_limiter* make(const pybind11::list& texts,
                          const pybind11::dict& options, pybind11::object clock);
   bool read_clock();
-  static bool refuse_closed();
+  static limitree_status refuse_closed();
   static std::int64_t last_time(void* now_ns) noexcept;
   void release() noexcept;
   void write_messages();

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "arguments.hpp"
 #include "errors.hpp"
@@ -53,27 +52,17 @@ bool read_lines(PyObject* value, Path* lines, py::object* owner) {
     return lines->read(&value, 1, "lines");
   }
   *owner = py::reinterpret_steal<py::object>(PySequence_Tuple(value));
-  if (!*owner) return false;
-  const Py_ssize_t count = PyTuple_GET_SIZE(owner->ptr());
-  std::vector<PyObject*> items(static_cast<std::size_t>(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    items[static_cast<std::size_t>(i)] = PyTuple_GET_ITEM(owner->ptr(), i);
-  }
-  return lines->read(items.data(), count, "lines");
+  return *owner && lines->read(PySequence_Fast_ITEMS(owner->ptr()),
+                               PyTuple_GET_SIZE(owner->ptr()), "lines");
 }
 
 class Proxies {
  public:
   Proxies(bool forwarded, std::int32_t hops, const py::list& trusted,
           std::int32_t ipv6_prefix) {
-    std::vector<limitree_str> networks;
-    networks.resize(trusted.size());
-    for (std::size_t i = 0; i < networks.size(); ++i) {
-      PyObject* const one =
-          PyList_GET_ITEM(trusted.ptr(), static_cast<Py_ssize_t>(i));
-      require(read_segment(one, "trusted_proxies", static_cast<Py_ssize_t>(i),
-                           &networks[i]));
-    }
+    Path networks;
+    require(networks.read(PySequence_Fast_ITEMS(trusted.ptr()),
+                          PyList_GET_SIZE(trusted.ptr()), "trusted_proxies"));
     check(limitree_proxies_new,
           forwarded ? LIMITREE_FORWARDED : LIMITREE_X_FORWARDED_FOR, hops,
           networks.data(), networks.size(), ipv6_prefix, &proxies_);

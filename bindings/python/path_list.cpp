@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "arguments.hpp"
-
 namespace py = pybind11;
 
 namespace limitree::python {
@@ -141,16 +139,12 @@ bool PathList::append(PyObject* path, const char* name, std::int64_t cost) {
   py::object items = items_of(path, name, "segments");
   if (!items) return false;
   const Py_ssize_t count = PyTuple_GET_SIZE(items.ptr());
-  std::vector<limitree_str> segments(static_cast<std::size_t>(count));
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    if (!read_segment(PyTuple_GET_ITEM(items.ptr(), i), name, i,
-                      &segments[static_cast<std::size_t>(i)])) {
-      return false;
-    }
+  Path& segments = segments_.emplace_back();
+  if (!segments.read(PySequence_Fast_ITEMS(items.ptr()), count, name)) {
+    return false;
   }
   paths_.push_back(
       {segments.data(), segments.size(), cost, LIMITREE_PART_CHARGE});
-  segments_.push_back(std::move(segments));
   owners_.push_back(std::move(items));
   return true;
 }

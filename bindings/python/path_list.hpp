@@ -7,8 +7,10 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
+#include "arguments.hpp"
 #include "limitree.h"
 
 namespace limitree::python {
@@ -38,7 +40,7 @@ class PathList {
   bool for_each(PyObject* values, const char* name, const Read& read);
 
   std::vector<pybind11::object> owners_;
-  std::vector<std::vector<limitree_str>> segments_;
+  std::deque<Path> segments_;  // which must not move
   std::vector<limitree_path> paths_;
 };
 

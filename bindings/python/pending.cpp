@@ -1,5 +1,3 @@
-#include "pending.hpp"
-
 #include <memory>
 #include <utility>
 
@@ -8,7 +6,7 @@
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
-#include "level.hpp"
+#include "module.hpp"
 #include "path_list.hpp"
 
 namespace py = pybind11;
@@ -73,23 +71,19 @@ void deliver(const limitree_completion* completions, std::size_t count) {
   py::module_::import("limitree.delivery").attr("deliver")(batch);
 }
 
-// Runs `call(limiter, error)`, which starts *pending.  Returns whether the
-// answer comes later.
-template <typename Call>
-bool start(Native& native, std::unique_ptr<Pending>* pending, Call&& call) {
-  limitree_status status = LIMITREE_OK;
+// Calls `function`, which starts *pending.  Returns whether the answer comes
+// later.
+template <typename Function, typename... Arguments>
+bool start(Native& native, std::unique_ptr<Pending>* pending,
+           Function&& function, Arguments... arguments) {
   native.begin_pending();  // it may complete before the call returns
-  const bool done = native.call_at_once(
-      [&](limitree_limiter* limiter, limitree_error** error) {
-        status = call(limiter, error);
-        return status;
-      });
-  if (done && status == LIMITREE_PENDING) {
+  const limitree_status status = native.call_at_once(function, arguments...);
+  if (status == LIMITREE_PENDING) {
     (void)pending->release();  // the completion frees it
     return true;
   }
   native.end_pending();
-  require(done);
+  require(status >= 0);
   return false;
 }
 
@@ -119,15 +113,13 @@ py::object start(Native& native, std::int32_t operation,
   pending->future = future;
 
   limitree_decision decision;
-  const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_decide_async(limiter, operation, list.data(), list.size(),
-                                 pending.get(), pending->levels.get(), capacity,
-                                 &decision, error);
-  };
-  if (start(native, &pending, call)) return future;
+  if (start(native, &pending, limitree_decide_async, operation, list.data(),
+            list.size(), pending.get(), pending->levels.get(), capacity,
+            &decision)) {
+    return future;
+  }
   py::object made = decision_of(decision, *pending);
-  native.note(decision.flags);
-  native.write_log();
+  native.noted(decision.flags);
   return made;
 }
 
@@ -140,15 +132,12 @@ py::object start_envoy(Native& native, const py::object& domain,
   py::object future = make_future();
   pending->future = future;
   EnvoyCall& one = *pending->envoy;
-  const auto call = [&](limitree_limiter* limiter, limitree_error** error) {
-    return limitree_should_rate_limit_async(limiter, one.request(),
-                                            pending.get(), one.statuses(),
-                                            one.count(), one.response(), error);
-  };
-  if (start(native, &pending, call)) return future;
+  if (start(native, &pending, limitree_should_rate_limit_async, one.request(),
+            pending.get(), one.statuses(), one.count(), one.response())) {
+    return future;
+  }
   py::tuple answer = one.answer();
-  native.note(one.response()->flags);
-  native.write_log();
+  native.noted(one.response()->flags);
   return answer;
 }
 
@@ -159,8 +148,7 @@ void complete(const limitree_completion* completions, std::size_t count,
     native->end_pending();
     native->note(flags_of(completions[i]));
   }
-  const py::error_scope
-      error_of_caller;  // this may run while another error is set
+  const py::error_scope error_of_caller;  // which may be set already
   try {
     deliver(completions, count);
   } catch (py::error_already_set& failure) {

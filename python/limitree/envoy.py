@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from limitree._native import SOURCES
 from limitree.demand import Segment
 
 #: (requests_per_unit, unit): (100, "minute")
@@ -18,10 +17,6 @@ _UNITS = {"SECOND": 1, "MINUTE": 2, "HOUR": 3, "DAY": 4, "MONTH": 5, "YEAR": 6,
           "WEEK": 7}
 _MAX_REQUESTS = 2**32 - 1
 _MAX_HITS = 2**64 - 1
-
-# As in limitree.h.
-_LIMIT = 3
-_SHADOWED, _DEGRADED, _CACHED, _SOFT = 2, 4, 8, 16
 
 
 class Descriptor(NamedTuple):
@@ -174,20 +169,12 @@ def hits_of(hits_addend: object) -> int:
 
 def response(answer: Any) -> EnvoyResponse:
     """Return the answer of the native module as an EnvoyResponse."""
-    over, flags, source, header, metadata, statuses = answer
-    return EnvoyResponse(
-        over, tuple(map(_status, statuses)), None if header < 0 else header,
-        SOURCES[source], bool(flags & _DEGRADED), bool(flags & _SHADOWED),
-        None if metadata is None else json.loads(metadata))
+    over, statuses, *rest, metadata = answer
+    return EnvoyResponse._make([
+        over, tuple(map(_status, statuses)), *rest,
+        None if metadata is None else json.loads(metadata)])
 
 
 def _status(status: Any) -> DescriptorStatus:
-    (over, match, name, requests, unit, period, remaining, until_reset, retry,
-     reset, flags, quota) = status
-    if match != _LIMIT:
-        return DescriptorStatus(False, None, remaining, 0, None, 0.0, False,
-                                False, False, quota)
-    return DescriptorStatus(
-        over, CurrentLimit(requests, unit, name, period), remaining,
-        until_reset, retry, reset, bool(flags & _SHADOWED),
-        bool(flags & _CACHED), bool(flags & _SOFT), quota)
+    over, limit, *rest = status
+    return DescriptorStatus(over, limit and CurrentLimit(*limit), *rest)

@@ -10,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gevent import get_hub, getcurrent, monkey
 from gevent.event import AsyncResult
 
+from limitree._native import denial_or_none
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limitree._native import Decision
-    from limitree.limiter import Limiter
+    from limitree.demand import Costs, Parts, Segment
     from limitree.envoy import Request
+    from limitree.limiter import Limiter
 
     _Result = AsyncResult[Any]
 else:
@@ -131,20 +133,20 @@ def _hub() -> Any:
 
 
 def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
-    """Return the answer of the store, or None if the thread may block.
+    """Return the answer of the store; NotImplemented if the thread may block.
 
     `start` starts the call, with the type of what waits for its answer.
     """
     hub = _hub()
     if hub is None:
-        return None
+        return NotImplemented
     watch = limiter._greenlets
     if watch is None:
         # One step: several threads may come first.
         watch = limiter.__dict__.setdefault("_greenlets", Watch())
     with watch.lock:
         if not watch.attach(limiter, hub):
-            return None
+            return NotImplemented
         if not limiter._pending:
             limiter._run_loop()  # no hub watched since the last answer
         answer = start(_Answer)
@@ -157,16 +159,35 @@ def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
         limiter._write_log()
 
 
-def ask(limiter: Limiter, operation: int, paths: object, several: bool,
-        cost: Any, levels: bool, part: Any = None) -> Decision | None:
-    """Return the Decision of the store, or None if the thread may block."""
-    decision = _ask(limiter, lambda make: limiter._start(
-        operation, paths, several, cost, levels, make, part))
-    return cast("Decision | None", decision)
+# The native methods pass their arguments on to these three.
+
+def decide(limiter: Limiter, operation: int, *path: Segment, cost: int = 1,
+           levels: bool | None = None) -> Any:
+    """Decide about one path, as _ask."""
+    return _ask(limiter, lambda make: limiter._start(
+        operation, path, False, cost, levels, make))
 
 
-def ask_envoy(limiter: Limiter, request: Request) -> Any:
-    """The same for Limiter._start_envoy."""
+def decide_all(limiter: Limiter, operation: int, paths: object,
+               cost: Costs = 1, levels: bool | None = None,
+               part: Parts | None = None) -> Any:
+    """Decide about several paths, as _ask."""
+    return _ask(limiter, lambda make: limiter._start(
+        operation, paths, True, cost, levels, make, part))
+
+
+def decide_for_user(limiter: Limiter, operation: int, user: Segment,
+                    action: Segment, cost: int = 1,
+                    levels: bool | None = None) -> Any:
+    """Answer authorize_action_for_user, as _ask."""
+    decision = decide(limiter, operation, "user", user, action, cost=cost,
+                      levels=levels)
+    return (decision if decision is NotImplemented
+            else denial_or_none(decision))
+
+
+def should_rate_limit(limiter: Limiter, request: Request) -> Any:
+    """Answer a request of Envoy, as _ask."""
     return _ask(limiter, lambda make: limiter._start_envoy(*request, make))
 
 

@@ -18,26 +18,6 @@ from limitree.limits import (
 from limitree.locks import ForkLock
 from limitree.wait import Waiting, seconds_of
 
-
-class LazyModule:
-    """Stands for the module ``limitree.<name>`` in the names of another one.
-
-    The first use imports the module, which then takes the place of this object.
-    Later uses cost what they would after an import at the top.
-    """
-
-    __slots__ = ("_name", "_names")
-
-    def __init__(self, name: str, names: dict[str, Any]) -> None:
-        self._name = name
-        self._names = names  # the globals of the module that has the name
-
-    def __getattr__(self, attribute: str) -> Any:
-        package = __import__(f"limitree.{self._name}")
-        module = self._names[self._name] = getattr(package, self._name)
-        return getattr(module, attribute)
-
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,24 +25,21 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
     from weakref import WeakKeyDictionary
 
-    from limitree import envoy
     from limitree.decision import Decision
     from limitree.demand import CostOf, Segment, SegmentOf
     from limitree.greenlets import Watch
-    from limitree.limits import Limits, Replace
     from limitree.envoy import (
         Descriptors,
         DescriptorStats,
         EnvoyResponse,
         EnvoyStats,
     )
+    from limitree.limits import Limits, Replace
     from limitree.stats import LimitStats, Stats
     from limitree.wait import Clock, Duration
 
     _Result = TypeVar("_Result")
     _Function = TypeVar("_Function", bound=Callable[..., Any])
-else:
-    envoy = LazyModule("envoy", globals())
 
 # As limitree.h numbers them.
 _REPLACE: dict[Replace, int] = {False: 0, True: 1, "added": 2}
@@ -191,24 +168,27 @@ class Limiter(_native.Limiter):
         metadata.  Raises ValueError for an empty domain or list, TypeError,
         StoreError and StoreTimeout.
         """
+        from limitree import envoy
         request = (domain, envoy.read(descriptors),
                    envoy.hits_of(hits_addend), metadata)
         if "gevent.monkey" in sys.modules and self.is_remote:
-            from limitree.greenlets import ask_envoy
-            answer = ask_envoy(self, request)
-            if answer is not None:
+            from limitree import greenlets
+            answer = greenlets.should_rate_limit(self, request)
+            if answer is not NotImplemented:
                 return envoy.response(answer)
         return envoy.response(self._should_rate_limit(*request))
 
     def descriptor_stats(self) -> list[DescriptorStats]:
         """Return the hits of rules, by their names in metrics."""
-        return [envoy.DescriptorStats(key, **values)
+        from limitree.envoy import DescriptorStats
+        return [DescriptorStats(key, **values)
                 for key, values in self._descriptor_stats()]
 
     def envoy_stats(self) -> EnvoyStats:
         """Return the counters of requests of Envoy."""
+        from limitree.envoy import EnvoyStats
         [(_, values)] = self._envoy_stats()
-        return envoy.EnvoyStats(**values)
+        return EnvoyStats(**values)
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:
