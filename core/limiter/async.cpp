@@ -98,7 +98,7 @@ bool Limiter::decide_async(Operation operation,
   *status = request->walk();
   const Plan& plan = request->plan();
   if (status->ok() && !plan.levels.empty() &&
-      !store_->decide_async(request.get(), status)) {
+      !store_->start(request.get(), status)) {
     request.release();  // deletes itself when it is finished
     return false;
   }
@@ -128,7 +128,7 @@ bool Limiter::reset_async(Path path, bool leaf_only, Listener* listener,
   Plan& plan = request->plan();
   *status = match_reset(request->snapshot(), request->path(), leaf_only, &plan);
   if (!status->ok() || plan.levels.empty() ||
-      store_->reset_async(request.get(), status)) {
+      store_->start(request.get(), status)) {
     return true;
   }
   request.release();  // deletes itself when it is finished

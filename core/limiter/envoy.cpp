@@ -273,7 +273,7 @@ class Limiter::PendingEnvoyRequest final
   void ask(Part* part) {
     if (part->plan().levels.empty()) return;
     open_.fetch_add(1, std::memory_order_relaxed);
-    if (limiter_.store_->decide_async(part, &part->status)) close();
+    if (limiter_.store_->start(part, &part->status)) close();
   }
 
   // Returns whether all plans are answered.

@@ -112,8 +112,7 @@ class Pending {
   StoreLoop* loop() const { return loop_; }
 
   // A store that wraps another sees the answer before it goes out, in
-  // Store::answered() or reset_answered().  The wrapper pushed last is called
-  // first.
+  // Store::answered().  The wrapper pushed last is called first.
   void push(Store* wrapper, Checkpoint checkpoint) {
     wrappers_.push_back({wrapper, checkpoint});
   }
@@ -167,34 +166,28 @@ class Store {
   // A loop for requests that are pending; null if none ever is.
   virtual std::unique_ptr<StoreLoop> new_loop() { return nullptr; }
 
-  // As decide(&pending->plan()), but never waits.  Returns true if the plan is
-  // decided; *status is the outcome.  Otherwise pending->complete() follows
-  // exactly once, from run() or the destructor of pending->loop(), which is a
-  // loop of this store.
-  virtual bool decide_async(Pending* pending, Status* status) {
-    *status = decide(&pending->plan());
-    return true;
-  }
-
-  // Called in a store that wraps another, with the answer to a plan that it
-  // passed on.  It may set the verdicts itself.
-  virtual Status answered(Plan* /*plan*/, Status status,
-                          const Checkpoint& /*checkpoint*/) {
-    return status;
-  }
-
   // Forgets the buckets of every level: they are full again.
   virtual Status reset(const Plan& plan) = 0;
 
-  // As reset(pending->plan()), in the way of decide_async().
-  virtual bool reset_async(Pending* pending, Status* status) {
-    *status = reset(pending->plan());
+  // decide() or reset(), as the kind of the request says.
+  Status run(Pending* pending) {
+    return pending->kind() == Pending::Kind::kDecide ? decide(&pending->plan())
+                                                     : reset(pending->plan());
+  }
+
+  // As run(), but never waits.  Returns true if the request is answered;
+  // *status is the outcome.  Otherwise pending->complete() follows exactly
+  // once, from run() or the destructor of pending->loop(), which is a loop of
+  // this store.
+  virtual bool start(Pending* pending, Status* status) {
+    *status = run(pending);
     return true;
   }
 
-  // Called in a store that wraps another, with the answer to a reset that it
-  // passed on.
-  virtual Status reset_answered(const Plan& /*plan*/, Status status) {
+  // Called in a store that wraps another, with the answer to a request that it
+  // passed on.  It may set the verdicts itself.
+  virtual Status answered(Pending::Kind /*kind*/, Plan* /*plan*/, Status status,
+                          const Checkpoint& /*checkpoint*/) {
     return status;
   }
 
@@ -214,10 +207,8 @@ inline void Pending::complete(Status status) {
   while (!wrappers_.empty()) {
     const Wrapper wrapper = wrappers_.back();
     wrappers_.pop_back();
-    Store& store = *wrapper.store;
-    status = kind_ == Kind::kDecide
-                 ? store.answered(&plan_, std::move(status), wrapper.checkpoint)
-                 : store.reset_answered(plan_, std::move(status));
+    status = wrapper.store->answered(kind_, &plan_, std::move(status),
+                                     wrapper.checkpoint);
   }
   finished(std::move(status));
 }

@@ -53,20 +53,24 @@ bool knows_too_much(const Plan& plan) {
 Status DenyCache::decide(Plan* plan) {
   Checkpoint checkpoint;
   if (denies(plan, &checkpoint)) return {};
-  return answered(plan, store_->decide(plan), checkpoint);
+  return answered(Pending::Kind::kDecide, plan, store_->decide(plan),
+                  checkpoint);
 }
 
-bool DenyCache::decide_async(Pending* pending, Status* status) {
+Status DenyCache::reset(const Plan& plan) {
+  Status status = store_->reset(plan);
+  known_.forget(plan);
+  return status;
+}
+
+bool DenyCache::start(Pending* pending, Status* status) {
   Checkpoint checkpoint;
-  if (denies(&pending->plan(), &checkpoint)) {
+  if (pending->kind() == Pending::Kind::kDecide &&
+      denies(&pending->plan(), &checkpoint)) {
     *status = {};
     return true;
   }
-  pending->push(this, checkpoint);
-  if (!store_->decide_async(pending, status)) return false;
-  pending->pop();
-  *status = answered(&pending->plan(), std::move(*status), checkpoint);
-  return true;
+  return pass_on(pending, checkpoint, status);
 }
 
 bool DenyCache::denies(Plan* plan, Checkpoint* checkpoint) {
@@ -83,8 +87,12 @@ bool DenyCache::denies(Plan* plan, Checkpoint* checkpoint) {
   return true;
 }
 
-Status DenyCache::answered(Plan* plan, Status status,
+Status DenyCache::answered(Pending::Kind kind, Plan* plan, Status status,
                            const Checkpoint& checkpoint) {
+  if (kind == Pending::Kind::kReset) {
+    known_.forget(*plan);
+    return status;
+  }
   std::uint64_t generation = checkpoint.generation;
   if (plan->operation == Operation::kRefund) {
     // Also after a failure: the refund may have happened.
@@ -99,14 +107,6 @@ Status DenyCache::answered(Plan* plan, Status status,
     }
   }
   return status;
-}
-
-bool DenyCache::reset_async(Pending* pending, Status* status) {
-  pending->push(this, {});
-  if (!store_->reset_async(pending, status)) return false;
-  pending->pop();
-  *status = reset_answered(pending->plan(), std::move(*status));
-  return true;
 }
 
 void DenyCache::limits_changed() {

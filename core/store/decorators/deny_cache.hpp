@@ -23,45 +23,35 @@
 #include <memory>
 
 #include "store/clock.hpp"
+#include "store/decorators/store_decorator.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/store.hpp"
 
 namespace limitree {
 
-class DenyCache final : public Store {
+class DenyCache final : public StoreDecorator {
  public:
   static constexpr std::int64_t kDefaultMaxBuckets = 100'000;
 
   // Knows at most `max_buckets` buckets.  `clock` must be the clock of `store`,
   // or run at the same speed.
   DenyCache(std::unique_ptr<Store> store, std::int64_t max_buckets, Clock clock)
-      : store_(std::move(store)), clock_(clock), known_(max_buckets, clock) {}
+      : StoreDecorator(std::move(store)),
+        clock_(clock),
+        known_(max_buckets, clock) {}
 
-  bool is_remote() const override { return store_->is_remote(); }
-  bool is_shared() const override { return store_->is_shared(); }
   Status decide(Plan* plan) override;
-  bool decide_async(Pending* pending, Status* status) override;
-  Status answered(Plan* plan, Status status,
+  Status reset(const Plan& plan) override;
+  bool start(Pending* pending, Status* status) override;
+  Status answered(Pending::Kind kind, Plan* plan, Status status,
                   const Checkpoint& checkpoint) override;
-  std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
-  Status reset(const Plan& plan) override {
-    return reset_answered(plan, store_->reset(plan));
-  }
-  bool reset_async(Pending* pending, Status* status) override;
-  Status reset_answered(const Plan& plan, Status status) override {
-    known_.forget(plan);
-    return status;
-  }
-  Status ping() override { return store_->ping(); }
   void limits_changed() override;
-  StoreStats stats() override { return store_->stats(); }
 
  private:
   // Decides *plan, and returns true, if it is known to be denied.  Otherwise
   // the store has to be asked, and *checkpoint is for answered().
   bool denies(Plan* plan, Checkpoint* checkpoint);
 
-  const std::unique_ptr<Store> store_;
   const Clock clock_;
   MemoryStore known_;
   std::atomic<bool> may_deny_{false};  // no bucket was empty before

@@ -55,21 +55,20 @@ bool is_limited(const Plan& plan) {
 Status GuardedStore::decide(Plan* plan) {
   if (plan->at_once && log_.is_away()) [[unlikely]]
     return Status(Code::kStoreUnavailable, "the store is away");
-  return answered(plan, store_->decide(plan), {});
+  return answered(Pending::Kind::kDecide, plan, store_->decide(plan), {});
 }
 
-bool GuardedStore::decide_async(Pending* pending, Status* status) {
-  pending->push(this, {});
-  if (!store_->decide_async(pending, status)) return false;
-  pending->pop();
-  *status = answered(&pending->plan(), std::move(*status), {});
-  return true;
+bool GuardedStore::start(Pending* pending, Status* status) {
+  if (pending->kind() == Pending::Kind::kReset) {
+    *status = reset_local(pending->plan());
+    if (!status->ok()) return true;
+  }
+  return pass_on(pending, {}, status);
 }
 
 Status GuardedStore::failed(Plan* plan, Status status) {
   if (plan->at_once || !is_failure_of_store(status.code())) return status;
-  count(status);
-  status = replaced(plan, std::move(status));
+  status = replaced(plan, counted(std::move(status)));
   log_.failed(status.ok() && is_limited(*plan));
   return status;
 }
@@ -96,10 +95,11 @@ Status GuardedStore::replaced(Plan* plan, Status status) {
   return status;
 }
 
-void GuardedStore::count(const Status& status) {
+Status GuardedStore::counted(Status status) {
   if (is_failure_of_store(status.code())) {
     log_.errors().count(reason_of(status.error()));
   }
+  return status;
 }
 
 // Forgets the debt in memory whatever the store answers: it only counts while
@@ -111,24 +111,10 @@ Status GuardedStore::reset_local(const Plan& plan) {
 Status GuardedStore::reset(const Plan& plan) {
   Status status = reset_local(plan);
   if (!status.ok()) return status;
-  return reset_answered(plan, store_->reset(plan));
+  return counted(store_->reset(plan));
 }
 
-bool GuardedStore::reset_async(Pending* pending, Status* status) {
-  *status = reset_local(pending->plan());
-  if (!status->ok()) return true;
-  pending->push(this, {});
-  if (!store_->reset_async(pending, status)) return false;
-  pending->pop();
-  *status = reset_answered(pending->plan(), std::move(*status));
-  return true;
-}
-
-Status GuardedStore::ping() {
-  Status status = store_->ping();
-  count(status);
-  return status;
-}
+Status GuardedStore::ping() { return counted(store_->ping()); }
 
 StoreStats GuardedStore::stats() {
   StoreStats stats = store_->stats();

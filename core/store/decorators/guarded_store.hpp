@@ -13,16 +13,16 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "store/decorators/outage_log.hpp"
+#include "store/decorators/store_decorator.hpp"
 #include "store/store.hpp"
 
 namespace limitree {
 
-class GuardedStore final : public Store {
+class GuardedStore final : public StoreDecorator {
  public:
   // The wait that OnStoreError::kDeny reports.
   static constexpr Duration kDenyWait = std::chrono::seconds(1);
@@ -38,20 +38,21 @@ class GuardedStore final : public Store {
   // null for the other options.
   GuardedStore(std::unique_ptr<Store> store, OnStoreError on_error,
                std::unique_ptr<Store> local, Logging logging = {})
-      : store_(std::move(store)),
+      : StoreDecorator(std::move(store)),
         local_(std::move(local)),
         on_error_(on_error),
         log_(std::move(logging.name), on_error, std::move(logging.log),
              logging.clock) {}
 
-  bool is_remote() const override { return store_->is_remote(); }
-  bool is_shared() const override { return store_->is_shared(); }
-
   // Fails only under OnStoreError::kRaise, or if the store is not the cause.
   Status decide(Plan* plan) override;
-  bool decide_async(Pending* pending, Status* status) override;
-  Status answered(Plan* plan, Status status,
+  // Nothing can replace a reset or a ping: they report every failure.
+  Status reset(const Plan& plan) override;
+  Status ping() override;
+  bool start(Pending* pending, Status* status) override;
+  Status answered(Pending::Kind kind, Plan* plan, Status status,
                   const Checkpoint& /*checkpoint*/) override {
+    if (kind == Pending::Kind::kReset) return counted(std::move(status));
     if (status.ok()) [[likely]] {
       if (log_.is_away()) [[unlikely]]
         log_.answered();
@@ -59,28 +60,14 @@ class GuardedStore final : public Store {
     }
     return failed(plan, std::move(status));
   }
-  std::unique_ptr<StoreLoop> new_loop() override { return store_->new_loop(); }
-
-  // Nothing can replace a reset or a ping: they report every failure.
-  Status reset(const Plan& plan) override;
-  bool reset_async(Pending* pending, Status* status) override;
-  Status reset_answered(const Plan& /*plan*/, Status status) override {
-    count(status);
-    return status;
-  }
-  Status ping() override;
-
-  void limits_changed() override { store_->limits_changed(); }
   StoreStats stats() override;
-  std::optional<StoreFile> file() override { return store_->file(); }
 
  private:
   Status failed(Plan* plan, Status status);
   Status replaced(Plan* plan, Status status);
   Status reset_local(const Plan& plan);
-  void count(const Status& status);
+  Status counted(Status status);
 
-  const std::unique_ptr<Store> store_;
   const std::unique_ptr<Store> local_;
   const OnStoreError on_error_;
   OutageLog log_;

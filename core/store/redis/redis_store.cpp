@@ -148,18 +148,18 @@ std::unique_ptr<StoreLoop> RedisStore::new_loop() {
   return std::make_unique<Loop>(router_.get(), settings_, complete);
 }
 
-// Null if its host could not be woken; *status then says so.
-Loop* RedisStore::loop_of(Pending* pending, Status* status) {
+bool RedisStore::start(Pending* pending, Status* status) {
   auto* const loop = static_cast<Loop*>(pending->loop());
-  if (loop->fd() >= 0) return loop;
-  *status = to_status(Failure::kRefused, "limitree",
-                      "no descriptor for an event loop to watch");
-  return nullptr;
-}
-
-bool RedisStore::decide_async(Pending* pending, Status* status) {
-  Loop* const loop = loop_of(pending, status);
-  if (loop == nullptr) return true;
+  if (loop->fd() < 0) {  // its host could not be woken
+    *status = to_status(Failure::kRefused, "limitree",
+                        "no descriptor for an event loop to watch");
+    return true;
+  }
+  if (pending->kind() == Pending::Kind::kReset) {
+    loop->start(std::make_unique<ResetTicket>(pending, *this),
+                settings_.timeout);
+    return false;
+  }
   auto ticket = std::make_unique<DecideTicket>(pending, *this);
   if (ticket->task()->parts() > 1) {
     Split::start(std::move(ticket), loop, settings_.timeout);
@@ -182,13 +182,6 @@ Status RedisStore::reset(const Plan& plan) {
   add_resets(plan, &task);
   driver_.run(&task, settings_.timeout);
   return task.take_status();
-}
-
-bool RedisStore::reset_async(Pending* pending, Status* status) {
-  Loop* const loop = loop_of(pending, status);
-  if (loop == nullptr) return true;
-  loop->start(std::make_unique<ResetTicket>(pending, *this), settings_.timeout);
-  return false;
 }
 
 Status RedisStore::ping() {

@@ -35,9 +35,8 @@ class RedisStore final : public Store, private ForkGuard {
   bool is_remote() const override { return true; }
   Status decide(Plan* plan) override;
   std::unique_ptr<StoreLoop> new_loop() override;
-  bool decide_async(Pending* pending, Status* status) override;
   Status reset(const Plan& plan) override;
-  bool reset_async(Pending* pending, Status* status) override;
+  bool start(Pending* pending, Status* status) override;
   Status ping() override;
   StoreStats stats() override;
 
@@ -49,7 +48,6 @@ class RedisStore final : public Store, private ForkGuard {
   class Split;
 
   static void complete(std::span<std::unique_ptr<AsyncTask>> tasks);
-  static Loop* loop_of(Pending* pending, Status* status);
   void add_resets(const Plan& plan, PlainTask* task) const;
   Now now() const;
   void before_fork() override;

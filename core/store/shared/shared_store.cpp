@@ -150,7 +150,7 @@ std::unique_ptr<StoreLoop> SharedStore::new_loop() {
       });
 }
 
-bool SharedStore::decide_async(Pending* pending, Status* status) {
+bool SharedStore::start(Pending* pending, Status* status) {
   if (try_at_once(pending, status)) return true;
   auto* const loop = static_cast<SharedLoop*>(pending->loop());
   if (loop->fd() < 0) {
@@ -164,11 +164,9 @@ bool SharedStore::decide_async(Pending* pending, Status* status) {
 }
 
 bool SharedStore::try_at_once(Pending* pending, Status* status) {
-  Plan& plan = pending->plan();
-  plan.at_once = true;
-  *status =
-      pending->kind() == Pending::Kind::kDecide ? decide(&plan) : reset(plan);
-  plan.at_once = false;
+  pending->plan().at_once = true;
+  *status = run(pending);
+  pending->plan().at_once = false;
   return status->code() != Code::kPending;
 }
 

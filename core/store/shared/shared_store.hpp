@@ -44,11 +44,8 @@ class SharedStore final : public Store {
   bool is_shared() const override { return true; }
   Status decide(Plan* plan) override;
   std::unique_ptr<StoreLoop> new_loop() override;
-  bool decide_async(Pending* pending, Status* status) override;
+  bool start(Pending* pending, Status* status) override;
   Status reset(const Plan& plan) override;
-  bool reset_async(Pending* pending, Status* status) override {
-    return decide_async(pending, status);
-  }
   Status ping() override;
   StoreStats stats() override;
 

@@ -46,11 +46,7 @@ class SlowStore final : public Store {
     void run() override {
       while (!queue.empty()) {
         Pending* const pending = take();
-        pending->complete(store_.decide(&pending->plan()));
-      }
-      while (!resets.empty()) {
-        resets.front()->complete(store_.reset(resets.front()->plan()));
-        resets.pop_front();
+        pending->complete(store_.run(pending));
       }
     }
     void set_wakeups(bool /*on*/) override {}
@@ -63,7 +59,6 @@ class SlowStore final : public Store {
     }
 
     std::deque<Pending*> queue;
-    std::deque<Pending*> resets;
 
    private:
     SlowStore& store_;
@@ -74,9 +69,9 @@ class SlowStore final : public Store {
     if (while_deciding) while_deciding();
     return failure.ok() ? memory.decide(plan) : Status(failure.error());
   }
-  bool decide_async(Pending* pending, Status* status) override {
+  bool start(Pending* pending, Status* status) override {
     if (inline_answers) {
-      *status = decide(&pending->plan());
+      *status = run(pending);
       return true;
     }
     static_cast<Loop*>(pending->loop())->queue.push_back(pending);
@@ -84,10 +79,6 @@ class SlowStore final : public Store {
   }
   Status reset(const Plan& plan) override {
     return failure.ok() ? memory.reset(plan) : Status(failure.error());
-  }
-  bool reset_async(Pending* pending, Status* /*status*/) override {
-    static_cast<Loop*>(pending->loop())->resets.push_back(pending);
-    return false;
   }
   StoreStats stats() override { return memory.stats(); }
   std::unique_ptr<StoreLoop> new_loop() override {

@@ -33,10 +33,8 @@ class FakeStore final : public Store {
     int fd() override { return 7; }
     void run() override {
       while (!store_.queue.empty()) {
-        const bool resets = store_.queue.front().resets;
         Pending* const pending = store_.take();
-        pending->complete(resets ? store_.reset(pending->plan())
-                                 : store_.decide(&pending->plan()));
+        pending->complete(store_.run(pending));
       }
     }
     void set_wakeups(bool /*on*/) override {}
@@ -52,13 +50,13 @@ class FakeStore final : public Store {
     if (while_asked) while_asked();
     return failure.ok() ? memory.decide(plan) : Status(failure.error());
   }
-  bool decide_async(Pending* pending, Status* status) override {
+  bool start(Pending* pending, Status* status) override {
     if (answers_later) {
       if (queue.size() == room) throw std::bad_alloc();
-      queue.push_back({pending, false});
+      queue.push_back(pending);
       return false;
     }
-    *status = decide(&pending->plan());
+    *status = run(pending);
     return true;
   }
   std::unique_ptr<StoreLoop> new_loop() override {
@@ -67,21 +65,13 @@ class FakeStore final : public Store {
   Status reset(const Plan& plan) override {
     return failure.ok() ? memory.reset(plan) : Status(failure.error());
   }
-  bool reset_async(Pending* pending, Status* status) override {
-    if (answers_later) {
-      queue.push_back({pending, true});
-      return false;
-    }
-    *status = reset(pending->plan());
-    return true;
-  }
   Status ping() override {
     return failure.ok() ? Status() : Status(failure.error());
   }
   StoreStats stats() override { return memory.stats(); }
 
   Pending* take() {
-    Pending* const pending = queue.front().pending;
+    Pending* const pending = queue.front();
     queue.pop_front();
     return pending;
   }
@@ -96,11 +86,7 @@ class FakeStore final : public Store {
   Status failure;
   std::function<void()> while_asked;
   bool answers_later = false;
-  struct Queued {
-    Pending* pending;
-    bool resets;
-  };
-  std::deque<Queued> queue;
+  std::deque<Pending*> queue;
   std::size_t room = SIZE_MAX;  // in the queue
 };
 

@@ -214,7 +214,7 @@ TEST_F(DenyCacheTest, LearnsNoDenialOlderThanARefund) {
   store->answers_later = true;
   PendingRequest slow(Operation::kAuthorize, limit, "a");
   Status status;
-  ASSERT_FALSE(cache.decide_async(&slow, &status));
+  ASSERT_FALSE(cache.start(&slow, &status));
   Pending* const pending = store->take();
   ASSERT_TRUE(store->decide(&pending->plan()).ok());
   store->answers_later = false;
@@ -231,12 +231,12 @@ TEST_F(DenyCacheTest, LearnsAndAnswersWithoutWaiting) {
   store->answers_later = true;
   PendingRequest first(Operation::kAuthorize, limit, "a");
   Status status;
-  ASSERT_FALSE(cache.decide_async(&first, &status));
+  ASSERT_FALSE(cache.start(&first, &status));
   cache.new_loop()->run();
   EXPECT_EQ(first.answers, 1);
   EXPECT_EQ(first.plan().source, Source::kStore);
   PendingRequest second(Operation::kAuthorize, limit, "a");
-  EXPECT_TRUE(cache.decide_async(&second, &status));
+  EXPECT_TRUE(cache.start(&second, &status));
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(second.answers, 0);
   EXPECT_EQ(second.plan().source, Source::kDenyCache);
@@ -248,7 +248,7 @@ TEST_F(DenyCacheTest, ForgetsWhenAPendingResetIsAnswered) {
   store->answers_later = true;
   PendingRequest reset(Operation::kRefund, limit, "a", Pending::Kind::kReset);
   Status status;
-  ASSERT_FALSE(cache.reset_async(&reset, &status));
+  ASSERT_FALSE(cache.start(&reset, &status));
   EXPECT_EQ(decide("a").source, Source::kDenyCache);
   cache.new_loop()->run();
   EXPECT_EQ(reset.answers, 1);
@@ -258,7 +258,7 @@ TEST_F(DenyCacheTest, ForgetsWhenAPendingResetIsAnswered) {
 
   exhaust("a");
   PendingRequest at_once(Operation::kRefund, limit, "a", Pending::Kind::kReset);
-  ASSERT_TRUE(cache.reset_async(&at_once, &status));
+  ASSERT_TRUE(cache.start(&at_once, &status));
   EXPECT_TRUE(status.ok());
   EXPECT_FALSE(decide("a").limited);
 }
@@ -292,7 +292,7 @@ TEST_F(DenyCacheTest, TellsThePendingThatTheyAreCancelled) {
   std::unique_ptr<StoreLoop> loop = cache.new_loop();
   PendingRequest pending(Operation::kRefund, limit, "a");
   Status status;
-  ASSERT_FALSE(cache.decide_async(&pending, &status));
+  ASSERT_FALSE(cache.start(&pending, &status));
   loop.reset();
   EXPECT_EQ(pending.answers, 1);
   EXPECT_EQ(pending.status.code(), Code::kCancelled);

@@ -314,7 +314,7 @@ TEST_F(GuardedStoreTest, ResetsForThoseWhoDoNotWait) {
   constexpr auto kReset = Pending::Kind::kReset;
   PendingRequest at_once(Operation::kRefund, outer, "alex", kReset);
   Status status;
-  ASSERT_TRUE(guarded_->reset_async(&at_once, &status));
+  ASSERT_TRUE(guarded_->start(&at_once, &status));
   EXPECT_EQ(status.code(), Code::kStoreUnavailable);
   EXPECT_EQ(at_once.answers, 0);
   EXPECT_EQ(errors()["loading"], 4) << "nothing can replace a reset";
@@ -322,7 +322,7 @@ TEST_F(GuardedStoreTest, ResetsForThoseWhoDoNotWait) {
 
   store->answers_later = true;
   PendingRequest later(Operation::kRefund, outer, "alex", kReset);
-  ASSERT_FALSE(guarded_->reset_async(&later, &status));
+  ASSERT_FALSE(guarded_->start(&later, &status));
   guarded_->new_loop()->run();
   EXPECT_EQ(later.answers, 1);
   EXPECT_EQ(later.status.code(), Code::kStoreUnavailable);
@@ -334,7 +334,7 @@ TEST_F(GuardedStoreTest, DecidesForThoseWhoDoNotWait) {
   store->answers_later = true;
   PendingRequest request(Operation::kAuthorize, outer, "alex");
   Status status;
-  ASSERT_FALSE(guarded_->decide_async(&request, &status));
+  ASSERT_FALSE(guarded_->start(&request, &status));
   store->fail(Code::kStoreTimeout);
   guarded_->new_loop()->run();
   EXPECT_EQ(request.answers, 1);
@@ -343,7 +343,7 @@ TEST_F(GuardedStoreTest, DecidesForThoseWhoDoNotWait) {
 
   store->answers_later = false;
   PendingRequest at_once(Operation::kAuthorize, outer, "alex");
-  ASSERT_TRUE(guarded_->decide_async(&at_once, &status));
+  ASSERT_TRUE(guarded_->start(&at_once, &status));
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(at_once.answers, 0);
   EXPECT_EQ(at_once.plan().source, Source::kAllow);
@@ -354,7 +354,7 @@ TEST_F(GuardedStoreTest, CancelledIsNoFailureOfTheStore) {
   store->answers_later = true;
   PendingRequest request(Operation::kAuthorize, outer, "alex");
   Status status;
-  ASSERT_FALSE(guarded_->decide_async(&request, &status));
+  ASSERT_FALSE(guarded_->start(&request, &status));
   guarded_->new_loop().reset();
   EXPECT_EQ(request.answers, 1);
   EXPECT_EQ(request.status.code(), Code::kCancelled);
