@@ -132,7 +132,7 @@ bool with_loop(limitree_limiter* limiter, Use&& use) noexcept {
   return true;
 }
 
-// Whether calls of that handle can complete later.
+// Whether the calls of that handle, whose store may wait, can complete later.
 Status check_loop(const limitree_limiter& limiter) {
   if (limiter.shared->on_completion == nullptr) {
     return Status(Code::kInvalidArgument,
@@ -145,16 +145,21 @@ Status check_loop(const limitree_limiter& limiter) {
 }
 
 // Runs `body` as a whole C function.  The body starts a call with the listener
-// that it gets, and sets *pending if the answer comes later.
+// that it gets, null if the store never waits, and sets *pending if the answer
+// comes later.
 template <typename Body>
 limitree_status start(limitree_limiter* limiter, void* request, Levels levels,
                       const Statuses& statuses, limitree_error** error,
                       Body&& body) noexcept {
   bool pending = false;
   const limitree_status status = guarded(error, [&]() -> Status {
-    if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
-    auto listener =
-        std::make_unique<AsyncCall>(limiter, request, levels, statuses);
+    require(limiter, "limiter");
+    std::unique_ptr<AsyncCall> listener;
+    if (limiter->limiter.may_wait()) {
+      if (Status bad = check_loop(*limiter); !bad.ok()) return bad;
+      listener =
+          std::make_unique<AsyncCall>(limiter, request, levels, statuses);
+    }
     Status outcome = body(listener.get(), &pending);
     if (pending) listener.release();  // deletes itself after its delivery
     return outcome;
@@ -169,7 +174,8 @@ limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
                              limitree_error** error) noexcept {
   return start(limiter, request, levels, {}, error,
                [&](AsyncCall* listener, bool* pending) -> Status {
-                 require(decision, "decision");
+                 require(decision, "decision",
+                         paths.data() != nullptr || paths.empty(), "paths");
                  PathRequest parsed;
                  if (Status bad = check_operation(operation); !bad.ok())
                    return bad;
@@ -215,11 +221,6 @@ limitree_status limitree_decide_async(
     size_t path_count, void* request, limitree_level* levels,
     size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.may_wait() ||
-      (paths == nullptr && path_count != 0)) {
-    return limitree_decide(limiter, operation, paths, path_count, levels,
-                           level_capacity, decision, error);
-  }
   return decide_later(limiter, operation, {paths, path_count}, request,
                       {levels, level_capacity}, decision, error);
 }
@@ -228,9 +229,6 @@ limitree_status limitree_reset_async(limitree_limiter* limiter,
                                      const limitree_str* path, size_t path_size,
                                      int32_t leaf_only, void* request,
                                      limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.may_wait()) {
-    return limitree_reset(limiter, path, path_size, leaf_only, error);
-  }
   return start(limiter, request, {}, {}, error,
                [&](AsyncCall* listener, bool* pending) -> Status {
                  Segments segments;
@@ -248,10 +246,6 @@ limitree_status limitree_should_rate_limit_async(
     void* user_request, limitree_descriptor_status* statuses,
     size_t status_capacity, limitree_envoy_response* response,
     limitree_error** error) {
-  if (limiter == nullptr || !limiter->limiter.may_wait()) {
-    return limitree_should_rate_limit(limiter, request, statuses,
-                                      status_capacity, response, error);
-  }
   const Statuses out{statuses, status_capacity, response};
   return start(limiter, user_request, {}, out, error,
                [&](AsyncCall* listener, bool* pending) -> Status {

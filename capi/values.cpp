@@ -35,22 +35,26 @@ constinit limitree_error g_out_of_memory{nullptr};
 
 struct StatusName {
   limitree_status status;
+  Code code;  // the same in the core
   const char* name;
 };
 
 constexpr auto kStatusNames = std::to_array<StatusName>({
-    {LIMITREE_OK, "ok"},
-    {LIMITREE_PENDING, "pending"},
-    {LIMITREE_INVALID_ARGUMENT, "invalid_argument"},
-    {LIMITREE_INVALID_CONFIG, "invalid_config"},
-    {LIMITREE_OUT_OF_MEMORY, "out_of_memory"},
-    {LIMITREE_STORE_UNAVAILABLE, "store_unavailable"},
-    {LIMITREE_STORE_TIMEOUT, "store_timeout"},
-    {LIMITREE_STORE_PROTOCOL, "store_protocol"},
-    {LIMITREE_CANCELLED, "cancelled"},
-    {LIMITREE_UNKNOWN_ROOT, "unknown_root"},
-    {LIMITREE_INTERNAL, "internal"},
+    {LIMITREE_OK, Code::kOk, "ok"},
+    {LIMITREE_PENDING, Code::kPending, "pending"},
+    {LIMITREE_INVALID_ARGUMENT, Code::kInvalidArgument, "invalid_argument"},
+    {LIMITREE_INVALID_CONFIG, Code::kInvalidConfig, "invalid_config"},
+    {LIMITREE_OUT_OF_MEMORY, Code::kOutOfMemory, "out_of_memory"},
+    {LIMITREE_STORE_UNAVAILABLE, Code::kStoreUnavailable, "store_unavailable"},
+    {LIMITREE_STORE_TIMEOUT, Code::kStoreTimeout, "store_timeout"},
+    {LIMITREE_STORE_PROTOCOL, Code::kStoreProtocol, "store_protocol"},
+    {LIMITREE_CANCELLED, Code::kCancelled, "cancelled"},
+    {LIMITREE_UNKNOWN_ROOT, Code::kUnknownRoot, "unknown_root"},
+    {LIMITREE_INTERNAL, Code::kInternal, "internal"},
 });
+static_assert(std::ranges::all_of(kStatusNames, [](const StatusName& one) {
+  return limitree::capi::same(one.status, one.code);
+}));
 
 limitree_rate to_rate(const TextRate& rate) {
   limitree_rate out = {};
@@ -68,17 +72,6 @@ limitree_rate to_rate(const TextRate& rate) {
 
 namespace limitree::capi {
 
-static_assert(same(LIMITREE_OK, Code::kOk));
-static_assert(same(LIMITREE_PENDING, Code::kPending));
-static_assert(same(LIMITREE_INVALID_ARGUMENT, Code::kInvalidArgument));
-static_assert(same(LIMITREE_INVALID_CONFIG, Code::kInvalidConfig));
-static_assert(same(LIMITREE_OUT_OF_MEMORY, Code::kOutOfMemory));
-static_assert(same(LIMITREE_STORE_UNAVAILABLE, Code::kStoreUnavailable));
-static_assert(same(LIMITREE_STORE_TIMEOUT, Code::kStoreTimeout));
-static_assert(same(LIMITREE_STORE_PROTOCOL, Code::kStoreProtocol));
-static_assert(same(LIMITREE_CANCELLED, Code::kCancelled));
-static_assert(same(LIMITREE_UNKNOWN_ROOT, Code::kUnknownRoot));
-static_assert(same(LIMITREE_INTERNAL, Code::kInternal));
 static_assert(same(LIMITREE_CHECK, Mode::kCheck));
 
 void refuse_null(const char* name) {
