@@ -84,8 +84,7 @@ class _Throttle(throttling.BaseThrottle):
         self._put(ask, request, view)
         if not ask.paths:
             return True
-        if self.deduct_when is not None:
-            ask.charge_when(self.deduct_when)
+        ask.charge_when(self.deduct_when)
         self.decision = _decided(request, ask)
         return self._answer(self.decision.allowed)
 
@@ -152,12 +151,10 @@ class _Joint:
         self.denying: list[_Throttle] = []
         self.decision: Decision | None = None
         ask = PathCosts()
-        defers = any(one.deduct_when is not None for one in throttles)
         try:
             for one in throttles:
                 one._put(ask, request, view)
-                if defers:
-                    ask.charge_when(one.deduct_when)
+                ask.charge_when(one.deduct_when)
                 self.owners += [one] * (len(ask.paths) - len(self.owners))
         except Exception as error:
             ask.refuse(error)

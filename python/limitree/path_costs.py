@@ -28,7 +28,7 @@ class PathCosts:
         self.paths: list[Any] = []  #: each a sequence of segments
         self.costs: list[int] = []
         #: Decides after the response whether a path is charged; None: the path
-        #: is charged at once.  Empty if all paths are.
+        #: is charged at once.  One for each path, or empty if all are.
         self.whens: list[DeductWhen | None] = []
         #: The error of a function that returns a later path, such as one that
         #: checks a password.
@@ -40,8 +40,7 @@ class PathCosts:
         self.costs.append(cost)
 
     def charge_when(self, when: DeductWhen | None) -> None:
-        """Set when the paths added since the last call are charged.
-        """
+        """Set when the paths added since the last call are charged."""
         self.whens += [when] * (len(self.paths) - len(self.whens))
 
     def refuse(self, error: Exception) -> None:
@@ -65,11 +64,9 @@ class PathCosts:
     @property
     def is_deferred(self) -> bool:
         """Whether some path is charged after the response, if at all."""
-        return any(when is not None for when in self.whens)
+        return any(self.whens)
 
-    def _parts(self) -> list[Part] | None:
-        if not self.whens:
-            return None
+    def _parts(self) -> list[Part]:
         return ["charge" if when is None else "check" for when in self.whens]
 
     # These return what the methods of `limiter` return: a Decision or, for an
@@ -79,11 +76,13 @@ class PathCosts:
                   levels: bool | None = None) -> Any:
         """Decide, and charge what is charged at once; may wait for the store.
         """
-        if len(self.paths) == 1 and not self.whens:
-            return limiter.authorize(*self.paths[0], cost=self.costs[0],
-                                     levels=levels)
+        if not self.is_deferred:
+            if len(self.paths) == 1:
+                return limiter.authorize(*self.paths[0], cost=self.costs[0],
+                                         levels=levels)
+            return limiter.authorize_all(self.paths, self.costs, levels=levels)
         parts = self._parts()
-        if parts is None or not self._defers_more():
+        if not self._defers_more():
             return limiter.authorize_all(self.paths, self.costs,
                                          levels=levels, part=parts)
         # A bucket that two paths reach is charged the larger of their costs,

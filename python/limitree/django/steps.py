@@ -34,8 +34,6 @@ class Step:
 
     def __init__(self, rules: list[Bound]) -> None:
         self.rules = rules
-        self._defers = any(bound.rule.deduct_when is not None
-                           for bound in rules)
 
     def decide(self, site: Site, record: Record, request: HttpRequest,
                args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -66,8 +64,7 @@ class Step:
         try:
             for rule, group in self.rules:
                 rule.put(ask, site, group, request, args, kwargs)
-                if self._defers:
-                    ask.charge_when(rule.deduct_when)
+                ask.charge_when(rule.deduct_when)
         except Exception as error:
             ask.refuse(error)
         return ask

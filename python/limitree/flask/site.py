@@ -199,20 +199,16 @@ class Site:
     def _collect(self, state: State, bounds: list[Bound],
                  asked: RequestPaths) -> None:
         keys: dict[Key, Segment] = {}
-        defers = any(bound.rule.charge_when is not None for bound in bounds)
         for bound in bounds:
             rule = bound.rule
             state.rules.add(rule)
             if rule.exempt_when is not None and rule.exempt_when():
                 continue
             paths, limits = bound.paths(keys)
-            if not paths:
-                continue
-            cost = bound.cost()
-            for path, limit in zip(paths, limits):
-                asked.add(path, cost)
-                asked.owners.append((bound, limit))
-            if defers:
+            if paths:
+                asked.costs += [bound.cost()] * len(paths)
+                asked.paths += paths
+                asked.owners += [(bound, limit) for limit in limits]
                 asked.charge_when(rule.charge_when)
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
