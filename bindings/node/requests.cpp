@@ -40,33 +40,25 @@ class Paths {
 };
 
 // A request of JavaScript.
-class Request {
- public:
+struct Request {
   // False: an error is thrown into JavaScript.
   bool read(napi_env env, napi_callback_info info);
 
-  Native& native() const { return *native_; }
-  double* numbers() const { return numbers_; }
-  const Segments& segments() const { return segments_; }
-  std::int32_t operation() const { return operation_; }
-  std::int64_t cost() const { return cost_; }
-  bool wants_levels() const { return wants_levels_; }
-  bool has_one_path() const { return paths_ <= kOnePath; }
+  bool has_one_path() const { return path_count <= kOnePath; }
 
   // The paths for the general form of an operation.  Borrows from this object.
   Paths paths() const;
 
- private:
   std::string place_of(std::size_t segment) const;
   bool refuse(limitree_status status, const std::string& message) const;
 
-  Native* native_ = nullptr;
-  double* numbers_ = nullptr;
-  Segments segments_;
-  std::int32_t operation_ = 0;
-  std::int64_t cost_ = 0;
-  bool wants_levels_ = false;
-  std::size_t paths_ = kOnePath;  // in the array's form
+  Native* native = nullptr;
+  double* numbers = nullptr;
+  Segments segments;
+  std::int32_t operation = 0;
+  std::int64_t cost = 0;
+  bool wants_levels = false;
+  std::size_t path_count = kOnePath;  // in the array's form
 };
 
 bool Request::read(napi_env env, napi_callback_info info) {
@@ -76,24 +68,24 @@ bool Request::read(napi_env env, napi_callback_info info) {
   std::size_t count = few.size();
   void* data = nullptr;
   napi_get_cb_info(env, info, &count, values, nullptr, &data);
-  native_ = static_cast<Native*>(data);
+  native = static_cast<Native*>(data);
   if (count > few.size()) {
     many.resize(count);
     values = many.data();
     napi_get_cb_info(env, info, &count, values, nullptr, nullptr);
   }
-  if (native_->is_closed()) {
+  if (native->is_closed()) {
     return refuse(LIMITREE_CANCELLED, "the limiter is closed");
   }
-  numbers_ = native_->environment().numbers();
-  operation_ = static_cast<std::int32_t>(numbers_[kOperation]);
-  cost_ = static_cast<std::int64_t>(numbers_[kCost]);
-  wants_levels_ = numbers_[kWithLevels] != 0;
-  paths_ = static_cast<std::size_t>(numbers_[kPaths]);
-  const auto root = static_cast<std::size_t>(numbers_[kRoot]);
-  if (root != 0) segments_.begin_with(native_->roots().at(root));
+  numbers = native->environment().numbers();
+  operation = static_cast<std::int32_t>(numbers[kOperation]);
+  cost = static_cast<std::int64_t>(numbers[kCost]);
+  wants_levels = numbers[kWithLevels] != 0;
+  path_count = static_cast<std::size_t>(numbers[kPaths]);
+  const auto root = static_cast<std::size_t>(numbers[kRoot]);
+  if (root != 0) segments.begin_with(native->roots().at(root));
   std::size_t index = 0;
-  const char* const wrong = segments_.read(env, values, count, &index);
+  const char* const wrong = segments.read(env, values, count, &index);
   if (wrong != nullptr) {
     return refuse(LIMITREE_INVALID_ARGUMENT, place_of(index) + " " + wrong);
   }
@@ -103,12 +95,12 @@ bool Request::read(napi_env env, napi_callback_info info) {
 Paths Request::paths() const {
   if (has_one_path()) {
     return Paths(
-        {segments_.data(), segments_.size(), cost_, LIMITREE_PART_CHARGE});
+        {segments.data(), segments.size(), cost, LIMITREE_PART_CHARGE});
   }
   std::vector<limitree_path> paths;
-  const limitree_str* next = segments_.data();
-  const double* number = numbers_ + kInputSize;
-  for (std::size_t i = kOnePath; i < paths_; ++i, number += kPathSize) {
+  const limitree_str* next = segments.data();
+  const double* number = numbers + kInputSize;
+  for (std::size_t i = kOnePath; i < path_count; ++i, number += kPathSize) {
     const auto size = static_cast<std::size_t>(number[kSegments]);
     paths.push_back({next, size, static_cast<std::int64_t>(number[kPathCost]),
                      static_cast<std::int32_t>(number[kPathPart])});
@@ -119,7 +111,7 @@ Paths Request::paths() const {
 
 // The name of that segment in error messages: "path[1]".
 std::string Request::place_of(std::size_t segment) const {
-  if (paths_ == kUserAndAction) {
+  if (path_count == kUserAndAction) {
     return segment == 1 ? "user" : "action";
   }
   const auto index = [](std::size_t i) {
@@ -129,7 +121,7 @@ std::string Request::place_of(std::size_t segment) const {
   std::size_t path = 0;
   for (;; ++path) {
     const auto size =
-        static_cast<std::size_t>(numbers_[kInputSize + kPathSize * path]);
+        static_cast<std::size_t>(numbers[kInputSize + kPathSize * path]);
     if (segment < size) break;
     segment -= size;
   }
@@ -137,7 +129,7 @@ std::string Request::place_of(std::size_t segment) const {
 }
 
 bool Request::refuse(limitree_status status, const std::string& message) const {
-  native_->environment().raise(Error(status, {message}));
+  native->environment().raise(Error(status, {message}));
   return false;
 }
 
@@ -148,36 +140,36 @@ std::size_t level_count(const limitree_decision& decision) {
 // Returns undefined.
 napi_value write(const Request& request, const limitree_decision& decision,
                  const limitree_level* levels) {
-  double* const to = request.numbers() + kInputSize;
+  double* const to = request.numbers + kInputSize;
   const std::size_t count = levels == nullptr ? 0 : level_count(decision);
   write_decision(decision, count, to);
-  write_levels(levels, count, &request.native().policies(), to + kDecisionSize);
+  write_levels(levels, count, &request.native->policies(), to + kDecisionSize);
   return nullptr;
 }
 
 napi_value decide(const Request& request) {
-  limitree_limiter* const limiter = request.native().engine().get();
+  limitree_limiter* const limiter = request.native->engine().get();
   limitree_decision decision;
-  if (request.has_one_path() && !request.wants_levels()) {
-    const Segments& path = request.segments();
-    check(kFunctions[static_cast<std::size_t>(request.operation())], limiter,
-          path.data(), path.size(), request.cost(), &decision);
+  if (request.has_one_path() && !request.wants_levels) {
+    const Segments& path = request.segments;
+    check(kFunctions[static_cast<std::size_t>(request.operation)], limiter,
+          path.data(), path.size(), request.cost, &decision);
     return write(request, decision, nullptr);
   }
   std::array<limitree_level, kMaxLevels> levels;
   const Paths paths = request.paths();
-  check(limitree_decide, limiter, request.operation(), paths.data(),
-        paths.size(), levels.data(), levels.size(), &decision);
+  check(limitree_decide, limiter, request.operation, paths.data(), paths.size(),
+        levels.data(), levels.size(), &decision);
   return write(request, decision, levels.data());
 }
 
 napi_value start(const Request& request) {
-  Native& native = request.native();
+  Native& native = *request.native;
   native.begin_request();
   auto pending = std::make_unique<Pending>();
-  pending->slot = request.numbers()[kSlot];
+  pending->slot = request.numbers[kSlot];
   std::size_t capacity = 0;
-  if (request.wants_levels()) {
+  if (request.wants_levels) {
     pending->levels =
         std::make_unique_for_overwrite<limitree_level[]>(kMaxLevels);
     capacity = kMaxLevels;
@@ -186,10 +178,10 @@ napi_value start(const Request& request) {
   limitree_decision decision;
   limitree_error* error = nullptr;
   const limitree_status status = limitree_decide_async(
-      native.engine().get(), request.operation(), paths.data(), paths.size(),
+      native.engine().get(), request.operation, paths.data(), paths.size(),
       pending.get(), pending->levels.get(), capacity, &decision, &error);
   const ErrorHandle owner(error);
-  request.numbers()[kPending] = status == LIMITREE_PENDING ? 1 : 0;
+  request.numbers[kPending] = status == LIMITREE_PENDING ? 1 : 0;
   if (status == LIMITREE_PENDING) {
     pending.release();
     native.send_soon();
@@ -201,10 +193,10 @@ napi_value start(const Request& request) {
 }
 
 napi_value reset(const Request& request) {
-  const Segments& path = request.segments();
-  const std::int32_t leaf_only = request.cost() == 0 ? 1 : 0;
-  if (!request.native().is_remote()) {
-    check(limitree_reset, request.native().engine().get(), path.data(),
+  const Segments& path = request.segments;
+  const std::int32_t leaf_only = request.cost == 0 ? 1 : 0;
+  if (!request.native->is_remote()) {
+    check(limitree_reset, request.native->engine().get(), path.data(),
           path.size(), leaf_only);
     return nullptr;
   }
@@ -213,7 +205,7 @@ napi_value reset(const Request& request) {
   for (std::size_t i = 0; i < path.size(); ++i) {
     copy.emplace_back(to_view(path.data()[i]));
   }
-  return run_in_pool(request.native(),
+  return run_in_pool(*request.native,
                      [copy = std::move(copy), leaf_only](Engine& engine) {
                        const std::vector<limitree_str> segments = to_path(copy);
                        check(limitree_reset, engine.get(), segments.data(),
@@ -228,15 +220,15 @@ napi_value guarded(napi_env env, napi_callback_info info) {
   Request request;
   try {
     if (!request.read(env, info)) return nullptr;
-    Native& native = request.native();
+    Native& native = *request.native;
     native.engine().set_now(native.environment().now_ns());
     return kCall(request);
   } catch (const Napi::Error& failure) {
     failure.ThrowAsJavaScriptException();
   } catch (const Error& error) {
-    request.native().environment().raise(error);
+    request.native->environment().raise(error);
   } catch (const std::bad_alloc&) {
-    request.native().environment().raise(out_of_memory());
+    request.native->environment().raise(out_of_memory());
   }
   return nullptr;
 }

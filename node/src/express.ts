@@ -12,7 +12,7 @@ import { Gate, RateLimitInfo } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { sendSoon, whenSent, writeHeaders } from './web/response.js';
+import { sendSoon, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
 import { warnOnce } from './web/warnings.js';
 
@@ -164,10 +164,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     (request as unknown as Record<string, unknown>)[property] = info;
     writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, next, info);
-    if (gate.refunds) {
-      whenSent(response, () =>
-        void gate.settle(info, request, response, response.statusCode));
-    }
+    gate.settleWhenSent(response, info, request, response);
     return next();
   }
 

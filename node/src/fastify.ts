@@ -18,7 +18,7 @@ import type { Maybe } from './web/maybe.js';
 import { checkNames, refuse, storeOptionsOf } from './web/options.js';
 import type { WebOptions } from './web/options.js';
 import type { PlainTree } from './web/plain_tree.js';
-import { whenSent, writeHeaders } from './web/response.js';
+import { writeHeaders } from './web/response.js';
 import {
   PLAIN, plainSubject, plainTreeOf, subjectOf } from './web/subject.js';
 import type { Framework, Subject } from './web/subject.js';
@@ -246,10 +246,7 @@ function hookOf(
         (error: unknown) => fail(request, reply, done, error));
       return undefined;
     }
-    if (gate.refunds) {
-      whenSent(reply.raw, () =>
-        void gate.settle(info, request, reply, reply.statusCode));
-    }
+    gate.settleWhenSent(reply.raw, info, request, reply);
     return done();
   }
 

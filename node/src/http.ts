@@ -19,7 +19,7 @@ import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
 import { ipOfPeer } from './web/peer.js';
-import { send, sendSoon, whenSent, writeHeaders } from './web/response.js';
+import { send, sendSoon, writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
 import { warnSeldom } from './web/warnings.js';
 
@@ -108,10 +108,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     if (response.headersSent) return info.decision.limited;
     writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, info);
-    if (gate.refunds) {
-      whenSent(response, () =>
-        void gate.settle(info, request, response, response.statusCode));
-    }
+    gate.settleWhenSent(response, info, request, response);
     return false;
   }
 

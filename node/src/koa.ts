@@ -12,7 +12,7 @@ import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
 import type { Controls, RateLimitInfo } from './web/gate.js';
 import type { WebOptions } from './web/options.js';
-import { whenSent, writeHeaders } from './web/response.js';
+import { writeHeaders } from './web/response.js';
 import type { Framework } from './web/subject.js';
 
 export { canonicalIp, clientIp } from './address.js';
@@ -115,11 +115,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
       }
       return;
     }
-    if (gate.refunds) {
-      const { res } = context;
-      whenSent(res, () =>
-        void gate.settle(info, context, undefined, res.statusCode));
-    }
+    gate.settleWhenSent(context.res, info, context, undefined);
     try {
       await next();
     } catch (error) {

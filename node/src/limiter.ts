@@ -8,8 +8,8 @@ import type { Decision } from './decision.js';
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import {
-  ReadLimits, checkLimiterNames, fileUrl, msOf, read, readDescriptors, readSync,
-  shownLimits, shownStore, textOfNode, textOfOptions,
+  ReadLimits, checkLimiterNames, checkRuntime, checkShare, fileUrl, msOf, read,
+  readDescriptors, readSync, shownLimits, shownStore, textOfNode, textOfOptions,
 } from './limits.js';
 import type {
   DescriptorFiles, DescriptorOptions, FileUrl, Limits, StoreOptions,
@@ -26,7 +26,6 @@ import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
 import type {
   AsyncCallOptions, CallOptions, Costly, Path, Segment,
 } from './requests.js';
-import { checkRuntime, checkShare } from './sharing.js';
 import { labeled, totals } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
 import { checkNames, shown } from './words.js';

@@ -1,6 +1,8 @@
 // Decides about the requests of one middleware, from the data of a framework to
 // the ruling; at once if nothing has to be awaited.
 
+import type { ServerResponse } from 'node:http';
+
 import type { Decision } from '../decision.js';
 import { StoreError } from '../errors.js';
 import type { CloseOptions, Limiter } from '../limiter.js';
@@ -20,6 +22,11 @@ import type { Logger } from './warnings.js';
 function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
   return Array.isArray(paths) && typeof paths[0] === 'object' &&
     paths[0] !== null;
+}
+
+/** With HTTP/2, a stream that the client has reset finishes, too. */
+interface Answer extends ServerResponse {
+  readonly stream?: { readonly aborted: boolean } | undefined;
 }
 
 /** The options of a decision. */
@@ -309,10 +316,18 @@ export class Gate<A extends object, B> {
   }
 
   /**
-   * Gives back the cost of a request that was answered, if options say so.  Not
-   * called for a request whose client did not wait for the answer: its handler
-   * has run.
+   * Calls settle() when the answer was sent; not if the client went away
+   * before: the handler of its request has run.
    */
+  settleWhenSent(response: Answer, info: RateLimitInfo, a: A, b: B): void {
+    if (!this.refunds) return;
+    response.once('finish', () => {
+      if (response.stream?.aborted === true) return;
+      void this.settle(info, a, b, response.statusCode);
+    });
+  }
+
+  /** Gives back the cost of a request that was answered, if options say so. */
   async settle(info: RateLimitInfo, a: A, b: B, status: number): Promise<void> {
     const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } =
       this.#options;

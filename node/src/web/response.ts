@@ -42,15 +42,3 @@ export function sendSoon(
   return isPromise(body) ? body.then((one) => send(response, status, one))
     : send(response, status, body);
 }
-
-/** With HTTP/2, a stream that the client has reset finishes, too. */
-interface Answer extends ServerResponse {
-  readonly stream?: { readonly aborted: boolean } | undefined;
-}
-
-/** Calls `over` when an answer was sent; not if the client went away before. */
-export function whenSent(response: Answer, over: () => void): void {
-  response.once('finish', () => {
-    if (response.stream?.aborted !== true) over();
-  });
-}
