@@ -1,4 +1,4 @@
-// Options: what is served, and where.
+// Options: what is served, where, and what a client may cost.
 
 #include "config/options.hpp"
 #include "io/address.hpp"
@@ -30,8 +30,16 @@ struct AddressVariables {
   std::size_t default_port;
 };
 
-void read_address(EnvironmentReader* reader, const AddressVariables& variables,
-                  ServeSettings* settings) {
+constexpr AddressVariables kGrpcAddress{ListenFor::kGrpc, "GRPC_HOST",
+                                        "GRPC_PORT", "", 8081};
+constexpr AddressVariables kHttpAddress{ListenFor::kHttp, "HOST", "PORT", "",
+                                        8080};
+// By default, only clients on this machine may read the configuration.
+constexpr AddressVariables kAdminAddress{ListenFor::kAdmin, "DEBUG_HOST",
+                                         "DEBUG_PORT", "127.0.0.1", 6070};
+
+template <const AddressVariables& variables>
+void read_address(EnvironmentReader* reader, ServeSettings* settings) {
   if (!reader->has(variables.host) && !reader->has(variables.port)) return;
   const std::string host =
       reader->text(variables.host).value_or(variables.default_host);
@@ -46,8 +54,7 @@ void read_address(EnvironmentReader* reader, const AddressVariables& variables,
 }
 
 void read_grpc_address(EnvironmentReader* reader, ServeSettings* settings) {
-  read_address(reader, {ListenFor::kGrpc, "GRPC_HOST", "GRPC_PORT", "", 8081},
-               settings);
+  read_address<kGrpcAddress>(reader, settings);
   if (const auto path = reader->text("GRPC_UDS")) {
     listen_at(ListenFor::kGrpc, {"unix:" + *path}, settings);
   }
@@ -70,6 +77,10 @@ void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
   });
 }
 
+bool uses_tls(EnvironmentReader* reader) {
+  return reader->is_on("GRPC_SERVER_USE_TLS");
+}
+
 // An option replaces variables for the same purpose, and all default addresses.
 Target places_for(ListenFor purpose, ServeSettings* settings) {
   return [=](const OptionValue& value) {
@@ -90,22 +101,12 @@ std::vector<Option> address_options(ServeSettings* s) {
        places_for(ListenFor::kGrpc, s), read_grpc_address},
       {kGroup, "--http-listen", list_kind("ADDRESS"), "HOST PORT",
        "HTTP: /v1, /json and /healthcheck", places_for(ListenFor::kHttp, s),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_address(reader, {ListenFor::kHttp, "HOST", "PORT", "", 8080},
-                      settings);
-       }},
+       read_address<kHttpAddress>},
       {kGroup, "--https-listen", list_kind("ADDRESS"), "",
        "the same with TLS, by --tls-cert", places_for(ListenFor::kHttps, s)},
-      // By default, only clients on this machine may read the configuration.
       {kGroup, "--admin-listen", list_kind("ADDRESS"), "DEBUG_HOST DEBUG_PORT",
        "HTTP: pages for people and Prometheus",
-       places_for(ListenFor::kAdmin, s),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_address(
-             reader,
-             {ListenFor::kAdmin, "DEBUG_HOST", "DEBUG_PORT", "127.0.0.1", 6070},
-             settings);
-       }},
+       places_for(ListenFor::kAdmin, s), read_address<kAdminAddress>},
       {kGroup, "--metrics-listen", list_kind("ADDRESS"),
        "USE_PROMETHEUS PROMETHEUS_ADDR", "HTTP: only the page for Prometheus",
        places_for(ListenFor::kMetrics, s), read_metrics_address},
@@ -126,20 +127,54 @@ std::vector<Option> address_options(ServeSettings* s) {
        "beside a service that listens there already", &s->shares_ports}};
 }
 
+std::vector<Option> connection_options(ServeSettings* s) {
+  constexpr const char* kTls = "TLS";
+  constexpr const char* kConnections = "Connections";
+  ConnectionSettings* const one = &s->connection;
+  return {
+      {kTls, "--tls-cert", kFile, "GRPC_SERVER_TLS_CERT",
+       "certificate chain; turns TLS on", &s->tls.cert_file, nullptr, uses_tls},
+      {kTls, "--tls-key", kFile, "GRPC_SERVER_TLS_KEY", "its key",
+       &s->tls.key_file, nullptr, uses_tls},
+      {kTls, "--tls-client-ca", kFile, "GRPC_CLIENT_TLS_CACERT",
+       "who signs the certificates of clients", &s->tls.client_ca_file, nullptr,
+       uses_tls},
+      {kTls, "--tls-client-name", list_kind("NAME"), "GRPC_CLIENT_TLS_SAN",
+       "a name that these must have", &s->tls.client_names, nullptr, uses_tls},
+      {kTls, "--admin-token-file", kFile, "",
+       "token of who may reset, refund and spend", &s->admin_token_file},
+
+      {kConnections, "--max-streams", number_kind(1'000'000), "",
+       "calls of one connection at a time", &one->max_streams},
+      {kConnections, "--max-message", number_kind(1 << 30), "",
+       "bytes of a request", &s->max_message_bytes},
+      {kConnections, "--max-connections", number_kind(10'000'000), "",
+       "connections at a time", &s->max_connections},
+      {kConnections, "--max-buffered", number_kind(INT32_MAX), "",
+       "bytes that clients may make it hold", &s->max_buffered_bytes},
+      {kConnections, "--keepalive-time", kDuration, "",
+       "silence after which clients are pinged", &one->keepalive_time},
+      {kConnections, "--keepalive-timeout", kDuration, "",
+       "time for their answer", &one->keepalive_timeout},
+      {kConnections, "--max-connection-idle", kDuration, "",
+       "time that a connection has no call", &one->max_idle},
+      {kConnections, "--max-connection-age", kDuration,
+       "GRPC_MAX_CONNECTION_AGE", "how long a connection lasts", &one->max_age,
+       [](EnvironmentReader* reader, ServeSettings* settings) {
+         // In envoyproxy/ratelimit, 0 means no limit.
+         Duration* const age = &settings->connection.max_age;
+         reader->set("GRPC_MAX_CONNECTION_AGE", age, kDuration);
+         if (*age == Duration::zero()) *age = kNever;
+       }},
+      {kConnections, "--max-connection-grace", kDuration,
+       "GRPC_MAX_CONNECTION_AGE_GRACE", "and then its open calls",
+       &one->max_age_grace}};
+}
+
 std::string place_text(ListenFor purpose, const std::string& address) {
-  switch (purpose) {
-    case ListenFor::kGrpc:
-      return address;
-    case ListenFor::kHttp:
-      return "http://" + address;
-    case ListenFor::kHttps:
-      return "https://" + address;
-    case ListenFor::kAdmin:
-      return "admin http://" + address;
-    case ListenFor::kMetrics:
-      return "metrics http://" + address;
-  }
-  return {};
+  static constexpr const char* kSchemes[] = {
+      "", "http://", "https://", "admin http://", "metrics http://"};
+  return kSchemes[static_cast<std::size_t>(purpose)] + address;
 }
 
 // Leaves out ListenFor::kMetrics, which changes nothing and has no default

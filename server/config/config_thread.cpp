@@ -10,34 +10,51 @@ namespace {
 
 constexpr Duration kAskStore = kOneSecond;
 
+// The report of a load that has failed.
+LoadReport report_of(const std::exception& error) {
+  if (const auto* const own = dynamic_cast<const Error*>(&error)) {
+    return {false, 0, own->messages()};
+  }
+  return {false, 0, {error.what()}};
+}
+
 }  // namespace
 
 ConfigThread::ConfigThread(const ServeSettings* settings,
                            ConfigListener* listener)
     : settings_(*settings),
       listener_(listener),
-      loader_(settings->descriptors.merge_domains),
       ask_store_(&loop_, [this] { ask_store(); }) {}
 
 ConfigThread::~ConfigThread() { stop(); }
 
 LoadReport ConfigThread::read(Config* config) {
   state_ = state_of(settings_.descriptors);
-  Sources limits{read_limits(), {}};
-  LoadReport report{true, 0, {}};
+  const std::optional<SourceFile> limits = read_limits();
+  LoadReport failed;
   try {
-    Sources all = limits;
-    all.descriptors = read_descriptors(settings_.descriptors);
-    report.files = all.descriptors.size();
-    loader_.start(all, config);
-    return report;
+    const auto files = read_descriptors(settings_.descriptors);
+    add(limits, files, config);
+    files_ = files.size();
+    return {true, files_, {}};
   } catch (const std::exception& error) {
     if (!settings_.starts_without_descriptors) throw;
-    report = report_of(error);
+    failed = report_of(error);
   }
   // Mistakes in the limits themselves are thrown.
-  loader_.start(limits, config);
-  return report;
+  add(limits, {}, config);
+  return failed;
+}
+
+void ConfigThread::add(const std::optional<SourceFile>& limits,
+                       const std::vector<SourceFile>& descriptors,
+                       Config* config) const {
+  if (limits) config->set_limits(limits->text, limits->name);
+  std::vector<limitree_file> files;
+  for (const SourceFile& file : descriptors) {
+    files.push_back({to_str(file.text), to_str(file.name)});
+  }
+  config->add_descriptors(files, settings_.descriptors.merge_domains);
 }
 
 void ConfigThread::start(Limiter* limiter) {
@@ -46,7 +63,12 @@ void ConfigThread::start(Limiter* limiter) {
     folder_ = std::make_unique<FolderWatch>(
         &loop_, settings_.descriptors, state_,
         [this](const std::vector<SourceFile>& files,
-               const std::string& mistake) { changed(files, mistake); });
+               const std::string& mistake) {
+          listener_->loaded(Loaded::kDescriptors, report([&] {
+                              if (!mistake.empty()) throw Failure(mistake);
+                              load_descriptors(files);
+                            }));
+        });
   }
   if (!settings_.xds.server.empty()) {
     xds_ = std::make_unique<XdsClient>(&loop_, &settings_.xds, this);
@@ -58,7 +80,9 @@ void ConfigThread::start(Limiter* limiter) {
 }
 
 void ConfigThread::reload() {
-  loop_.post([this] { reload_now(); });
+  loop_.post([this] {
+    listener_->loaded(Loaded::kAll, report([this] { load_all(); }));
+  });
 }
 
 void ConfigThread::stop() {
@@ -72,41 +96,46 @@ std::optional<SourceFile> ConfigThread::read_limits() const {
   return SourceFile{settings_.limits, read_file(settings_.limits)};
 }
 
-// Descriptors that a server has sent stay.
-LoadReport ConfigThread::load_all() {
+// Replaces the limits and the descriptors of the limiter.  Descriptors that a
+// server has sent stay.
+void ConfigThread::load_all() {
   const std::string state = state_of(settings_.descriptors);
-  Sources sources{read_limits(), {}};
+  const std::optional<SourceFile> limits = read_limits();
   if (folder_ == nullptr) {
-    return loader_.load_limits(sources.limits, limiter_);
+    if (limits) limiter_->reload(limits->text, limits->name);
+    return;
   }
-  sources.descriptors = read_descriptors(settings_.descriptors);
+  const auto files = read_descriptors(settings_.descriptors);
   folder_->know(state);
-  return loader_.load(sources, limiter_);
+  Config config;
+  add(limits, files, &config);
+  limiter_->reload(config);
+  files_ = files.size();
 }
 
-void ConfigThread::reload_now() {
-  LoadReport report;
+void ConfigThread::load_descriptors(const std::vector<SourceFile>& files) {
+  Config config;
+  add({}, files, &config);
+  limiter_->reload_descriptors(config);
+  files_ = files.size();
+}
+
+// Loads.  If there is a mistake, everything stays as it is.
+LoadReport ConfigThread::report(const std::function<void()>& load) const {
   try {
-    report = load_all();
-  } catch (const Failure& failure) {
-    report = report_of(failure);
+    load();
+  } catch (const std::exception& error) {
+    return report_of(error);
   }
-  listener_->loaded(Loaded::kAll, report);
-}
-
-void ConfigThread::changed(const std::vector<SourceFile>& files,
-                           const std::string& mistake) {
-  listener_->loaded(Loaded::kDescriptors,
-                    mistake.empty() ? loader_.load_descriptors(files, limiter_)
-                                    : report_of(Failure(mistake)));
+  return {true, files_, {}};
 }
 
 std::string ConfigThread::take(std::vector<SourceFile> files) {
-  const LoadReport report = loader_.load_descriptors(files, limiter_);
-  if (report.loaded) lost_.clear();
-  tell_sent(report);
+  const LoadReport result = report([&] { load_descriptors(files); });
+  if (result.loaded) lost_.clear();
+  tell_sent(result);
   std::string mistakes;
-  for (const std::string& mistake : report.mistakes) {
+  for (const std::string& mistake : result.mistakes) {
     mistakes += (mistakes.empty() ? "" : "\n") + mistake;
   }
   return mistakes;

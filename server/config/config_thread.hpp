@@ -3,6 +3,7 @@
 #ifndef LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP
 #define LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,12 +12,23 @@
 #include <vector>
 
 #include "config/folder_watch.hpp"
-#include "config/loader.hpp"
 #include "config/settings.hpp"
 #include "config/xds_client.hpp"
 #include "io/loop.hpp"
+#include "limitree.hpp"
 
 namespace limitree::server {
+
+// How an attempt to load has ended.
+struct LoadReport {
+  bool loaded = false;
+  // Files of descriptors that are in effect now.  Each has a domain.
+  std::size_t files = 0;
+  // Each mistake, as "file:line:column: what is wrong".
+  std::vector<std::string> mistakes;
+  // How often a server has sent the same mistakes before.
+  std::size_t repeats = 0;
+};
 
 // What was loaded, or could not be loaded.
 enum class Loaded { kAll, kDescriptors };
@@ -59,17 +71,18 @@ class ConfigThread final : public XdsListener {
 
  private:
   std::optional<SourceFile> read_limits() const;
-  LoadReport load_all();
-  void reload_now();
-  void changed(const std::vector<SourceFile>& files,
-               const std::string& mistake);
+  void add(const std::optional<SourceFile>& limits,
+           const std::vector<SourceFile>& descriptors, Config* config) const;
+  void load_all();
+  void load_descriptors(const std::vector<SourceFile>& files);
+  LoadReport report(const std::function<void()>& load) const;
   void tell_sent(LoadReport report);
   void ask_store();
 
   const ServeSettings& settings_;
   ConfigListener* listener_;
-  Loader loader_;
-  std::string state_;  // of the files of descriptors that were read first
+  std::size_t files_ = 0;  // as LoadReport::files
+  std::string state_;      // of the files of descriptors that were read first
   Limiter* limiter_ = nullptr;
   Loop loop_;
   std::unique_ptr<FolderWatch> folder_;

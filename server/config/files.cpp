@@ -28,11 +28,6 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(status) || !fs::exists(status);
 }
 
-struct Listing {
-  std::vector<std::string> files;
-  std::vector<std::string> folders;
-};
-
 // Goes into the folders of a folder, but does not follow links, which may lead
 // back.  Skips folders whose names begin with a dot: those of Kubernetes hold
 // the same files.
@@ -54,7 +49,22 @@ void list(const fs::path& folder, bool dot_files, Listing* all) {
   if (error) throw Failure(folder, error.value());
 }
 
-Listing list_all(const DescriptorSettings& settings) {
+}  // namespace
+
+std::string read_file(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  std::string text;
+  char block[64 * 1024];
+  while (file.read(block, sizeof block), file.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(file.gcount()));
+    if (text.size() > kMaxText) break;
+  }
+  // A folder can be opened but not read.
+  if (file.bad() || (text.empty() && !file.eof())) throw Failure(name, errno);
+  return text;
+}
+
+Listing list_descriptors(const DescriptorSettings& settings) {
   Listing all;
   for (const std::string& place : settings.places) {
     Listing here;
@@ -75,34 +85,10 @@ Listing list_all(const DescriptorSettings& settings) {
   return all;
 }
 
-}  // namespace
-
-std::string read_file(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::string text;
-  char block[64 * 1024];
-  while (file.read(block, sizeof block), file.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > kMaxText) break;
-  }
-  // A folder can be opened but not read.
-  if (file.bad() || (text.empty() && !file.eof())) throw Failure(name, errno);
-  return text;
-}
-
-std::vector<std::string> descriptor_files(const DescriptorSettings& settings) {
-  return list_all(settings).files;
-}
-
-std::vector<std::string> descriptor_folders(
-    const DescriptorSettings& settings) {
-  return list_all(settings).folders;
-}
-
 std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings) {
   std::vector<SourceFile> files;
   std::size_t size = 0;
-  for (const std::string& name : descriptor_files(settings)) {
+  for (const std::string& name : list_descriptors(settings).files) {
     files.push_back({name, read_file(name)});
     size += files.back().text.size();
     if (size > kMaxTexts) {
@@ -115,7 +101,7 @@ std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings) {
 std::string state_of(const DescriptorSettings& settings) {
   std::string state;
   try {
-    for (const std::string& name : descriptor_files(settings)) {
+    for (const std::string& name : list_descriptors(settings).files) {
       state += name + '=' + file_state(name) + '\n';
     }
   } catch (const Failure& failure) {

@@ -19,11 +19,15 @@ struct SourceFile {
 // Throws Failure, which names the file.
 std::string read_file(const std::string& name);
 
+struct Listing {
+  std::vector<std::string> files;
+  std::vector<std::string> folders;
+};
+
 // The files that `settings` names: those of a folder, and of the folders in it,
-// are sorted by name.  Throws Failure, which names the folder or file.
-std::vector<std::string> descriptor_files(const DescriptorSettings& settings);
-// The folders among them, and the folders in these.
-std::vector<std::string> descriptor_folders(const DescriptorSettings& settings);
+// are sorted by name; and the folders among them, and the folders in these.
+// Throws Failure, which names the folder or file.
+Listing list_descriptors(const DescriptorSettings& settings);
 std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings);
 
 // A text that tells versions of these files apart.  Symbolic links are

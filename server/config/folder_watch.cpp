@@ -89,7 +89,7 @@ void FolderWatch::watch() {
   if (!inotify_) return;
   for (const std::string& place : settings_.places) watch_way_to(place);
   try {
-    for (const std::string& one : descriptor_folders(settings_)) {
+    for (const std::string& one : list_descriptors(settings_).folders) {
       watch_folder(one, "");
     }
   } catch (const Failure&) {

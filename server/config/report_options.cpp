@@ -1,9 +1,9 @@
 // Options: statistics, traces, the log and the process.
 
-#include <charconv>
 #include <utility>
 
 #include "config/options.hpp"
+#include "io/address.hpp"
 #include "io/failure.hpp"
 #include "net/text.hpp"
 
@@ -18,28 +18,24 @@ constexpr const char* kProcess = "Process";
 void set_statsd(const OptionValue& value, StatsSettings* stats) {
   const std::string& url = value.text();
   const std::size_t scheme = url.find("://");
-  const std::size_t colon = url.rfind(':');
   const std::string kind = url.substr(0, scheme);
   const bool is_dog = kind == "dogstatsd";
-  std::uint16_t port = 0;
-  const char* const end = url.data() + url.size();
-  const bool is_url =
-      scheme != url.npos && colon > scheme + 3 &&
-      (is_dog || kind == "tcp" || kind == "udp") &&
-      std::from_chars(url.data() + colon + 1, end, port).ptr == end &&
-      port != 0;
-  if (!is_url) {
+  Endpoint server;  // port 0: it is not valid
+  try {
+    if (scheme != url.npos && (is_dog || kind == "tcp" || kind == "udp")) {
+      server = parse_endpoint(url.substr(scheme + 3));
+    }
+  } catch (const Failure&) {
+  }
+  if (server.port == 0) {
     throw Failure(value.place + ": '" + url +
                   "' is not tcp://HOST:PORT, udp://HOST:PORT or "
                   "dogstatsd://HOST:PORT");
   }
   stats->format = is_dog ? StatsFormat::kDogStatsd : StatsFormat::kStatsd;
   stats->protocol = kind == "tcp" ? StatsProtocol::kTcp : StatsProtocol::kUdp;
-  stats->host = url.substr(scheme + 3, colon - scheme - 3);
-  if (stats->host.starts_with('[') && stats->host.ends_with(']')) {
-    stats->host = stats->host.substr(1, stats->host.size() - 2);
-  }
-  stats->port = port;
+  stats->host = server.host;
+  stats->port = server.port;
 }
 
 void read_statsd(EnvironmentReader* reader, ServeSettings* settings) {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "config/loader.hpp"
 #include "config/xds_messages.hpp"
 #include "limitree.hpp"
 
@@ -37,9 +36,12 @@ std::string answer_with(std::string_view config) {
 
 void load(const limitree::server::XdsResponse& response) {
   limitree::Config config;
-  limitree::server::Loader loader(true);
+  std::vector<limitree_file> files;
+  for (const limitree::server::SourceFile& file : response.files) {
+    files.push_back({limitree::to_str(file.text), limitree::to_str(file.name)});
+  }
   try {
-    loader.start({{}, response.files}, &config);
+    config.add_descriptors(files, true);
   } catch (const limitree::Error& error) {
     require(error.status() == LIMITREE_INVALID_CONFIG);
     for (const std::string& message : error.messages()) {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <protozero/pbf_writer.hpp>
+#include <semaphore>
+#include <string>
 
-#include "config/loader.hpp"
+#include "config/config_thread.hpp"
 #include "config/xds_client.hpp"
 
 namespace limitree::server {
@@ -269,50 +272,92 @@ TEST(XdsWaits, MayBeAsLongAsADurationCanBe) {
   EXPECT_EQ(wait_before(settings, 3, 1), kNever);
 }
 
-// What the messages mean is what the loader says.
-TEST(Loader, LoadsWhatAServerSends) {
-  Loader loader(false);
-  Config initial;
-  loader.start({}, &initial);
-  Limiter limiter(initial);
+// A thread with its limiter.
+struct Loading final : ConfigListener {
+  explicit Loading(const std::string& limits = "") {
+    settings.limits = limits;
+    thread.emplace(&settings, this);
+    Config config;
+    thread->read(&config);
+    limiter.emplace(config);
+    thread->start(&*limiter);
+  }
+
+  void loaded(Loaded /*what*/, const LoadReport& result) override {
+    report = result;
+    reports.release();
+  }
+  void server_lost(const std::string& /*why*/) override {}
+  void store_answers(bool /*answers*/) override {}
+
+  // A server sends these.
+  LoadReport load(const std::vector<SourceFile>& files) {
+    thread->take(files);
+    reports.acquire();
+    return report;
+  }
+  LoadReport reload() {
+    thread->reload();
+    reports.acquire();
+    return report;
+  }
+
+  ServeSettings settings;
+  LoadReport report;
+  std::counting_semaphore<> reports{0};
+  std::optional<Limiter> limiter;
+  std::optional<ConfigThread> thread;
+};
+
+// What the messages mean is what the core says.
+TEST(ConfigThread, LoadsWhatAServerSends) {
+  Loading loading;
   const auto load = [&](const std::string& message) {
-    return loader.load_descriptors(read_response(message).files, &limiter);
+    return loading.load(read_response(message).files);
   };
   LoadReport report =
       load(response({config("n", "d", {descriptor("k", "v", rule(2, 5))})}));
   EXPECT_TRUE(report.loaded) << report.mistakes[0];
   EXPECT_EQ(report.files, 1u);
-  EXPECT_EQ(limiter.describe_descriptors().view(), "d\n  k=v   5 per MINUTE\n");
+  EXPECT_EQ(loading.limiter->describe_descriptors().view(),
+            "d\n  k=v   5 per MINUTE\n");
   report = load(response({config("n", "d", {descriptor("", "", rule(2, 5))})}));
   EXPECT_FALSE(report.loaded);
   ASSERT_EQ(report.mistakes.size(), 1u);
   EXPECT_EQ(report.mistakes[0], "n:2:8: descriptor has empty key");
-  EXPECT_EQ(limiter.describe_descriptors().view(), "d\n  k=v   5 per MINUTE\n");
+  EXPECT_EQ(loading.limiter->describe_descriptors().view(),
+            "d\n  k=v   5 per MINUTE\n");
 }
 
-TEST(Loader, KeepsWhatItIsNotGiven) {
-  Loader loader(false);
-  Config initial;
-  loader.start({{{"limits.yaml", "schema: {user: {limits: 5/hour}}"}},
-                {{"a.yaml", "domain: a"}, {"b.yaml", "domain: b"}}},
-               &initial);
-  Limiter limiter(initial);
-  EXPECT_TRUE(
-      loader.load_descriptors({{"c.yaml", "domain: c"}}, &limiter).loaded);
-  EXPECT_EQ(limiter.describe_descriptors().view(), "c\n");
+TEST(ConfigThread, KeepsWhatItIsNotGiven) {
+  const std::string limits = testing::TempDir() + "config_thread_limits.yaml";
+  const auto write = [&](const char* text) { std::ofstream(limits) << text; };
+  write("schema: {user: {limits: 5/hour}}");
+  Loading loading(limits);
   const auto knows = [&](const char* name) {
     const limitree_str path[] = {to_str(name)};
-    return !limiter.authorize(path).limited;
+    return !loading.limiter->authorize(path).limited;
   };
+  EXPECT_EQ(loading.load({{"a", "domain: a"}, {"b", "domain: b"}}).files, 2u);
+  EXPECT_TRUE(loading.load({{"c.yaml", "domain: c"}}).loaded);
+  EXPECT_EQ(loading.limiter->describe_descriptors().view(), "c\n");
   EXPECT_TRUE(knows("user"));
-  const LoadReport report = loader.load_limits(
-      {{"limits.yaml", "schema: {plan: {limits: 5/hour}}"}}, &limiter);
+  write("schema: {plan: {limits: 5/hour}}");
+  const LoadReport report = loading.reload();
   EXPECT_TRUE(report.loaded);
   EXPECT_EQ(report.files, 1u);
-  EXPECT_EQ(limiter.describe_descriptors().view(), "c\n");
+  EXPECT_EQ(loading.limiter->describe_descriptors().view(), "c\n");
   EXPECT_TRUE(knows("plan"));
-  EXPECT_EQ(loader.load_limits({}, &limiter).files, 1u);
-  EXPECT_FALSE(loader.load_limits({{"l", "schema: 1"}}, &limiter).loaded);
+  write("schema: 1");
+  EXPECT_FALSE(loading.reload().loaded);
+  EXPECT_TRUE(knows("plan"));
+}
+
+// Without limits there is nothing to read again, but the descriptors stay.
+TEST(ConfigThread, HasDescriptorsWithoutLimits) {
+  Loading loading;
+  EXPECT_TRUE(loading.load({{"c.yaml", "domain: c"}}).loaded);
+  EXPECT_EQ(loading.reload().files, 1u);
 }
 
 }  // namespace
