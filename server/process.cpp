@@ -1,6 +1,5 @@
 #include "process.hpp"
 
-#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -18,12 +17,6 @@ std::size_t raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return SIZE_MAX;
   const rlim_t before = std::exchange(limit.rlim_cur, limit.rlim_max);
   return setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : before;
-}
-
-void give_memory_back() {
-#if defined(__GLIBC__)
-  malloc_trim(0);
-#endif
 }
 
 Fd watch_signals() {

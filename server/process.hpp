@@ -18,10 +18,6 @@ std::size_t raise_descriptor_limit();
 // Failure.
 Fd watch_signals();
 
-// Gives memory that the process has freed back to the system, if the C library
-// can.
-void give_memory_back();
-
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_PROCESS_HPP

@@ -1,10 +1,11 @@
 #include "worker.hpp"
 
+#include <malloc.h>
+
 #include <optional>
 #include <utility>
 
 #include "h2/http2_protocol.hpp"
-#include "process.hpp"
 #include "services/reflection.hpp"
 
 namespace limitree::server {
@@ -38,13 +39,11 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
                "limitree.v1.Limiter"}),
       store_loop_(&loop_, limiter_.get()),
       decider_(limiter_.get(), &store_loop_, &settings->answers, descriptors),
-      limiter_service_(&decider_),
-      envoy_service_(&decider_, &settings->answers),
+      services_(&decider_, &settings->answers),
       methods_(settings->max_message_bytes),
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
-      limiter_api_(&decider_, settings->header_style),
-      envoy_page_(&decider_, &settings->answers),
+      pages_(&decider_, &settings->answers, &settings->header_style),
       http_(settings->max_message_bytes),
       connections_(&loop_, &settings->connection, permits,
                    [this] { stop_if_empty(); }),
@@ -55,10 +54,8 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
                                   settings->workers);
   health_.add_to(&methods_);
   add_reflection(&DescriptorIndex::own(), &methods_);
-  limiter_service_.add_to(&methods_);
-  envoy_service_.add_to(&methods_);
-  limiter_api_.add_to(http_.handlers());
-  envoy_page_.add_to(http_.handlers());
+  services_.add_to(&methods_);
+  pages_.add_to(http_.handlers());
   http_.handlers()->add("/healthcheck", HttpMethods::kGet,
                         [this](Exchange* exchange) { check_health(exchange); });
   observer_.set_methods(methods_.paths());
@@ -122,7 +119,9 @@ void Worker::join() {
 void Worker::trim() {
   MemoryBudget* const memory = connections_.memory();
   if (memory->take_peak() > memory->used() + kMuchMemory) {
-    give_memory_back();
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
   }
   trim_.set(after(loop_.now(), kBetweenTrims));
 }

@@ -72,13 +72,11 @@ class Worker {
   HealthService health_;
   StoreLoop store_loop_;
   Decider decider_;
-  LimiterService limiter_service_;
-  EnvoyService envoy_service_;
+  DecisionServices services_;
   MethodTable methods_;
   RequestObserver observer_;
   GrpcServer grpc_;
-  LimiterApi limiter_api_;
-  EnvoyPage envoy_page_;
+  DecisionPages pages_;
   HttpServer http_;
   ConnectionSet connections_;
   Timer last_connections_;  // the end of listening

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "io/trouble.hpp"
@@ -30,11 +31,19 @@ const char* text_instead_of(limitree_status status) {
   }
 }
 
-std::span<const limitree_level> first_levels(const limitree_decision& decision,
-                                             const limitree_level* levels,
-                                             std::size_t room) {
-  return {levels,
-          std::min(room, static_cast<std::size_t>(decision.level_count))};
+std::span<const limitree_level> first_levels(
+    const limitree_decision& decision, std::span<const limitree_level> levels) {
+  return levels.first(
+      std::min(levels.size(), static_cast<std::size_t>(decision.level_count)));
+}
+
+template <typename Answer>
+void fail(ClientRequest* request, const AnswerSink* sink,
+          limitree_status status, std::string message) {
+  Answer answer;
+  answer.status = status;
+  answer.message = std::move(message);
+  sink->answer(request, answer);
 }
 
 // A request of a client until it is over.
@@ -70,112 +79,75 @@ class Waiter {
   ClientRequest* request_;
 };
 
-// A request that waits for the store.  `Sink` writes its answer.
-template <typename Sink>
-class PendingAnswer : public PendingRequest {
+// A request that waits for the store.  The library writes an array of `Element`
+// that belongs to the answer.
+template <typename Answer, typename Element>
+class PendingAnswer final : public PendingRequest {
  public:
-  PendingAnswer(StoreLoop* loop, ClientRequest* request, const Sink* sink)
+  PendingAnswer(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
+                std::size_t room)
       : PendingRequest(loop, request->time_left()),
         sink_(sink),
-        waiter_(request) {}
+        waiter_(request),
+        elements_(room) {}
+
+  Answer* answer() { return &answer_; }
+  std::span<Element> elements() { return elements_.span(); }
 
   // Answers, unless the request is over.
-  void complete(const limitree_completion& completion) final {
+  void complete(const limitree_completion& completion) override {
     ClientRequest* const request = waiter_.request();
     if (request == nullptr) return;
     if (completion.status < 0) {
-      sink_->failed(request, completion.status,
-                    message_for_client(completion.status, completion.error));
-    } else {
-      answer(request, completion);
+      server::fail<Answer>(
+          request, sink_, completion.status,
+          message_for_client(completion.status, completion.error));
+      return;
     }
+    if constexpr (std::is_same_v<Answer, LimiterAnswer>) {
+      answer_.decision = &completion.decision;
+      answer_.levels = first_levels(completion.decision, elements());
+    } else {
+      answer_.statuses = elements();
+    }
+    sink_->answer(request, answer_);
   }
-  void fail() final { waiter_.fail(); }
-
- protected:
-  const Sink* sink_;
+  void fail() override { waiter_.fail(); }
 
  private:
-  // The status of the completion is not an error.
-  virtual void answer(ClientRequest* request,
-                      const limitree_completion& completion) = 0;
-
+  const AnswerSink* sink_;
   Waiter waiter_;
+  Answer answer_;
+  BlockArray<Element> elements_;
 };
 
-class PendingDecision final : public PendingAnswer<LimiterSink> {
- public:
-  PendingDecision(StoreLoop* loop, ClientRequest* request,
-                  const LimiterSink* sink, bool omits_levels, std::size_t room)
-      : PendingAnswer(loop, request, sink),
-        omits_levels_(omits_levels),
-        levels_(room) {}
-
-  std::span<limitree_level> levels() { return levels_.span(); }
-
- private:
-  void answer(ClientRequest* request,
-              const limitree_completion& completion) override {
-    sink_->decided(
-        request, completion.decision,
-        first_levels(completion.decision, levels().data(), levels().size()),
-        omits_levels_);
-  }
-
-  bool omits_levels_;
-  BlockArray<limitree_level> levels_;
-};
-
-class PendingEnvoy final : public PendingAnswer<EnvoySink> {
- public:
-  PendingEnvoy(StoreLoop* loop, ClientRequest* request, const EnvoySink* sink,
-               std::size_t descriptors)
-      : PendingAnswer(loop, request, sink), statuses_(descriptors) {}
-  ~PendingEnvoy() override { limitree_text_free(response_.metadata); }
-
-  std::span<limitree_descriptor_status> statuses() { return statuses_.span(); }
-  limitree_envoy_response* response() { return &response_; }
-
- private:
-  void answer(ClientRequest* request,
-              const limitree_completion& /*completion*/) override {
-    sink_->answered(request, response_, statuses());
-  }
-
-  BlockArray<limitree_descriptor_status> statuses_;
-  limitree_envoy_response response_{};
-};
+using PendingDecision = PendingAnswer<LimiterAnswer, limitree_level>;
+using PendingEnvoy = PendingAnswer<EnvoyAnswer, limitree_descriptor_status>;
 
 // The resets that one answer waits for.
 class Resets {
  public:
   // There are `count` resets; take() must be called for each.
-  Resets(ClientRequest* request, const LimiterSink* sink, std::size_t count)
+  Resets(ClientRequest* request, const AnswerSink* sink, std::size_t count)
       : sink_(sink), waiter_(request), left_(count) {}
 
   // One reset is over.  The first failure is the answer.
   void take(limitree_status status, const limitree_error* error) {
-    if (status < 0 && status_ >= 0) {
-      status_ = status;
-      message_ = message_for_client(status, error);
+    if (status < 0 && answer_.status >= 0) {
+      answer_.status = status;
+      answer_.message = message_for_client(status, error);
     }
     ClientRequest* const request = waiter_.request();
-    if (--left_ > 0 || request == nullptr) return;
-    if (status_ < 0) {
-      sink_->failed(request, status_, message_);
-    } else {
-      sink_->has_reset(request);
-    }
+    if (--left_ == 0 && request != nullptr) sink_->answer(request, answer_);
   }
 
   void fail() { waiter_.fail(); }
 
  private:
-  const LimiterSink* sink_;
+  const AnswerSink* sink_;
   Waiter waiter_;
   std::size_t left_;
-  limitree_status status_ = LIMITREE_OK;
-  std::string message_;
+  LimiterAnswer answer_;
 };
 
 // A reset of one path.
@@ -216,9 +188,10 @@ Decider::Decider(limitree_limiter* limiter, StoreLoop* store_loop,
           LIMITREE_MAX_LEVELS)) {}
 
 // Answers and returns true if too many requests wait.
+template <typename Answer>
 bool Decider::refuses(ClientRequest* request, const AnswerSink* sink) const {
   if (!store_loop_->is_full()) return false;
-  sink->failed(request, LIMITREE_OUT_OF_MEMORY, "too many calls wait");
+  fail<Answer>(request, sink, LIMITREE_OUT_OF_MEMORY, "too many calls wait");
   return true;
 }
 
@@ -240,7 +213,7 @@ void Decider::start(std::unique_ptr<PendingRequest> pending,
 }
 
 void Decider::decide(std::int32_t operation, const PathList& list,
-                     ClientRequest* request, const LimiterSink* sink) {
+                     ClientRequest* request, const AnswerSink* sink) {
   if (operation == LimiterOperation::kReset) return reset(list, request, sink);
   const std::vector<limitree_path>& paths = list.paths();
   const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
@@ -252,19 +225,21 @@ void Decider::decide(std::int32_t operation, const PathList& list,
         most == 0 ? nullptr : levels_.get(), most, &decision, &error);
     const ErrorHandle owner(error);
     if (status < 0) {
-      sink->failed(request, status, message_for_client(status, error));
-    } else {
-      sink->decided(request, decision,
-                    first_levels(decision, levels_.get(), most),
-                    list.omits_levels());
+      return fail<LimiterAnswer>(request, sink, status,
+                                 message_for_client(status, error));
     }
-    return;
+    LimiterAnswer answer;
+    answer.decision = &decision;
+    answer.levels = first_levels(decision, {levels_.get(), most});
+    answer.omits_levels = list.omits_levels();
+    return sink->answer(request, answer);
   }
-  if (refuses(request, sink)) return;
+  if (refuses<LimiterAnswer>(request, sink)) return;
   auto pending = std::make_unique<PendingDecision>(
-      store_loop_, request, sink, list.omits_levels(),
+      store_loop_, request, sink,
       std::min(most, (list.segment_count() + 1) * kLevelsPerSegment));
-  const std::span<limitree_level> levels = pending->levels();
+  pending->answer()->omits_levels = list.omits_levels();
+  const std::span<limitree_level> levels = pending->elements();
   start(std::move(pending),
         [&](void* user, limitree_decision* decision, limitree_error** error) {
           return limitree_decide_async(limiter_, operation, paths.data(),
@@ -274,16 +249,15 @@ void Decider::decide(std::int32_t operation, const PathList& list,
 }
 
 void Decider::reset(const PathList& list, ClientRequest* request,
-                    const LimiterSink* sink) {
+                    const AnswerSink* sink) {
   const std::vector<limitree_path>& paths = list.paths();
   if (paths.size() > LIMITREE_MAX_PATHS) {  // as many as a decision takes
-    sink->failed(request, LIMITREE_INVALID_ARGUMENT,
-                 "there are " + std::to_string(paths.size()) +
-                     " paths, the most is " +
-                     std::to_string(LIMITREE_MAX_PATHS));
-    return;
+    return fail<LimiterAnswer>(request, sink, LIMITREE_INVALID_ARGUMENT,
+                               "there are " + std::to_string(paths.size()) +
+                                   " paths, the most is " +
+                                   std::to_string(LIMITREE_MAX_PATHS));
   }
-  if (refuses(request, sink)) return;
+  if (refuses<LimiterAnswer>(request, sink)) return;
   // One more, so that the answer comes after the last reset was started.
   const auto resets = std::make_shared<Resets>(request, sink, paths.size() + 1);
   for (const limitree_path& path : paths) {
@@ -299,36 +273,33 @@ void Decider::reset(const PathList& list, ClientRequest* request,
 }
 
 void Decider::ask(limitree_envoy_request asked, ClientRequest* request,
-                  const EnvoySink* sink) {
+                  const AnswerSink* sink) {
   if (descriptors_->are_missing()) {
     descriptors_->count_refusal();
-    sink->failed(request, LIMITREE_STORE_UNAVAILABLE,
-                 DescriptorsState::kMissing);
-    return;
+    return fail<EnvoyAnswer>(request, sink, LIMITREE_STORE_UNAVAILABLE,
+                             DescriptorsState::kMissing);
   }
   if (settings_->dynamic_metadata) asked.flags |= LIMITREE_WANTS_METADATA;
   if (store_loop_->never_waits()) {
     empty(&statuses_);
     statuses_.resize(asked.descriptor_count);
-    limitree_envoy_response response{};
+    EnvoyAnswer answer;
     limitree_error* error = nullptr;
-    const limitree_status status =
+    answer.status =
         limitree_should_rate_limit(limiter_, &asked, statuses_.data(),
-                                   statuses_.size(), &response, &error);
-    const ErrorHandle error_owner(error);
-    const TextHandle metadata_owner(response.metadata);
-    if (status < 0) {
-      sink->failed(request, status, message_for_client(status, error));
-    } else {
-      sink->answered(request, response, statuses_);
+                                   statuses_.size(), &answer.response, &error);
+    const ErrorHandle owner(error);
+    if (answer.status < 0) {
+      answer.message = message_for_client(answer.status, error);
     }
-    return;
+    answer.statuses = statuses_;
+    return sink->answer(request, answer);
   }
-  if (refuses(request, sink)) return;
+  if (refuses<EnvoyAnswer>(request, sink)) return;
   auto pending = std::make_unique<PendingEnvoy>(store_loop_, request, sink,
                                                 asked.descriptor_count);
-  const std::span<limitree_descriptor_status> statuses = pending->statuses();
-  limitree_envoy_response* const response = pending->response();
+  const std::span<limitree_descriptor_status> statuses = pending->elements();
+  limitree_envoy_response* const response = &pending->answer()->response;
   start(std::move(pending), [&](void* user, limitree_decision* /*decision*/,
                                 limitree_error** error) {
     return limitree_should_rate_limit_async(limiter_, &asked, user,

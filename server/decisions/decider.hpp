@@ -18,39 +18,39 @@
 
 namespace limitree::server {
 
-// Writes answers in the form of one protocol.  Each call ends the request,
-// which was given to the Decider with this sink.
+// Why a request has failed, if `status` is below 0.
+struct AnswerStatus {
+  limitree_status status = LIMITREE_OK;
+  std::string message;  // for the client
+};
+
+struct LimiterAnswer : AnswerStatus {
+  const limitree_decision* decision = nullptr;  // null after a reset
+  std::span<const limitree_level> levels;       // those for which there is room
+  bool omits_levels = false;
+};
+
+struct EnvoyAnswer : AnswerStatus {
+  EnvoyAnswer() = default;
+  ~EnvoyAnswer() { limitree_text_free(response.metadata); }
+  EnvoyAnswer(const EnvoyAnswer&) = delete;
+  EnvoyAnswer& operator=(const EnvoyAnswer&) = delete;
+
+  limitree_envoy_response response{};
+  std::span<const limitree_descriptor_status> statuses;
+};
+
+// Writes answers in the form of one protocol.  This ends the request, which was
+// given to the Decider with this sink.
 class AnswerSink {
  public:
-  // `message` is for the client.
-  virtual void failed(ClientRequest* request, limitree_status status,
-                      const std::string& message) const = 0;
+  virtual void answer(ClientRequest* request,
+                      const LimiterAnswer& answer) const = 0;
+  virtual void answer(ClientRequest* request,
+                      const EnvoyAnswer& answer) const = 0;
 
  protected:
   ~AnswerSink() = default;
-};
-
-class LimiterSink : public AnswerSink {
- public:
-  // Levels that do not fit are left out.
-  virtual void decided(ClientRequest* request,
-                       const limitree_decision& decision,
-                       std::span<const limitree_level> levels,
-                       bool omits_levels) const = 0;
-  virtual void has_reset(ClientRequest* request) const = 0;
-
- protected:
-  ~LimiterSink() = default;
-};
-
-class EnvoySink : public AnswerSink {
- public:
-  virtual void answered(
-      ClientRequest* request, const limitree_envoy_response& response,
-      std::span<const limitree_descriptor_status> statuses) const = 0;
-
- protected:
-  ~EnvoySink() = default;
 };
 
 // Whether requests of Envoy can be answered.  May be used from any thread.
@@ -90,14 +90,15 @@ class Decider {
 
   // One of kLimiterOperations.
   void decide(std::int32_t operation, const PathList& paths,
-              ClientRequest* request, const LimiterSink* sink);
+              ClientRequest* request, const AnswerSink* sink);
   // All paths at once.
   void reset(const PathList& paths, ClientRequest* request,
-             const LimiterSink* sink);
+             const AnswerSink* sink);
   void ask(limitree_envoy_request asked, ClientRequest* request,
-           const EnvoySink* sink);
+           const AnswerSink* sink);
 
  private:
+  template <typename Answer>
   bool refuses(ClientRequest* request, const AnswerSink* sink) const;
   template <typename Start>
   void start(std::unique_ptr<PendingRequest> pending, const Start& start);

@@ -63,79 +63,69 @@ void refuse(Exchange* exchange, int status, const std::string& what) {
 
 }  // namespace
 
-void LimiterApi::add_to(HandlerTable* handlers) {
+void DecisionPages::add_to(HandlerTable* handlers) {
   for (const LimiterOperation& one : kLimiterOperations) {
-    handlers->add(
-        "/v1/" + lower(std::string_view(one.name)), HttpMethods::kPost,
-        [this, &one](Exchange* exchange) { on_request(one, exchange); });
+    handlers->add("/v1/" + lower(std::string_view(one.name)),
+                  HttpMethods::kPost,
+                  [this, &one](Exchange* exchange) { decide(one, exchange); });
   }
+  handlers->add("/json", HttpMethods::kAny,
+                [this](Exchange* exchange) { ask(exchange); });
 }
 
-void LimiterApi::on_request(const LimiterOperation& operation,
-                            Exchange* exchange) {
+void DecisionPages::decide(const LimiterOperation& operation,
+                           Exchange* exchange) {
   if (!lets_in(exchange, operation.needs_token)) return;
   try {
-    request_.read(exchange->request().body,
-                  operation.number == LimiterOperation::kReset);
+    path_request_.read(exchange->request().body,
+                       operation.number == LimiterOperation::kReset);
   } catch (const JsonError& error) {
     return answer_problem(exchange, 400, error.what());
   }
-  decider_->decide(operation.number, request_, exchange, this);
+  decider_->decide(operation.number, path_request_, exchange, this);
 }
 
-void LimiterApi::decided(ClientRequest* request,
-                         const limitree_decision& decision,
-                         std::span<const limitree_level> levels,
-                         bool omits_levels) const {
+void DecisionPages::answer(ClientRequest* request,
+                           const LimiterAnswer& answer) const {
   Exchange* const exchange = static_cast<Exchange*>(request);
-  HttpAnswer* const answer = exchange->answer();
-  answer->status = decision.limited != 0 ? 429 : 200;
-  answer->content_type = "application/json";
-  write_fields(style_, decision, levels, &answer->fields);
-  append_decision(decision, levels, !omits_levels, &answer->body);
-  exchange->finish();
-}
-
-void LimiterApi::has_reset(ClientRequest* request) const {
-  Exchange* const exchange = static_cast<Exchange*>(request);
-  exchange->answer()->content_type = "application/json";
-  exchange->answer()->body = "{}";
-  exchange->finish();
-}
-
-void LimiterApi::failed(ClientRequest* request, limitree_status status,
-                        const std::string& message) const {
-  answer_problem(static_cast<Exchange*>(request), http_status_of(status),
-                 message);
-}
-
-// ---- Envoy ------------------------------------------------------------------
-
-void EnvoyPage::on_request(Exchange* exchange) {
-  try {
-    json_.read(exchange->request().body);
-  } catch (const JsonError& error) {
-    refuse(exchange, 400, error.what());
-    return;
+  if (answer.status < 0) {
+    return answer_problem(exchange, http_status_of(answer.status),
+                          answer.message);
   }
-  decider_->ask(json_.get(), exchange, this);
-}
-
-void EnvoyPage::answered(
-    ClientRequest* request, const limitree_envoy_response& response,
-    std::span<const limitree_descriptor_status> statuses) const {
-  Exchange* const exchange = static_cast<Exchange*>(request);
-  HttpAnswer* const answer = exchange->answer();
-  answer->status =
-      response.overall_code == LIMITREE_CODE_OVER_LIMIT ? 429 : 200;
-  answer->content_type = "application/json";
-  append_envoy_answer(response, statuses, *settings_, &answer->body);
+  HttpAnswer* const to = exchange->answer();
+  to->content_type = "application/json";
+  if (answer.decision == nullptr) {
+    to->body = "{}";
+  } else {
+    to->status = answer.decision->limited != 0 ? 429 : 200;
+    write_fields(style_, *answer.decision, answer.levels, &to->fields);
+    append_decision(*answer.decision, answer.levels, !answer.omits_levels,
+                    &to->body);
+  }
   exchange->finish();
 }
 
-void EnvoyPage::failed(ClientRequest* request, limitree_status status,
-                       const std::string& message) const {
-  refuse(static_cast<Exchange*>(request), http_status_of(status), message);
+void DecisionPages::ask(Exchange* exchange) {
+  try {
+    envoy_request_.read(exchange->request().body);
+  } catch (const JsonError& error) {
+    return refuse(exchange, 400, error.what());
+  }
+  decider_->ask(envoy_request_.get(), exchange, this);
+}
+
+void DecisionPages::answer(ClientRequest* request,
+                           const EnvoyAnswer& answer) const {
+  Exchange* const exchange = static_cast<Exchange*>(request);
+  if (answer.status < 0) {
+    return refuse(exchange, http_status_of(answer.status), answer.message);
+  }
+  const limitree_envoy_response& response = answer.response;
+  HttpAnswer* const to = exchange->answer();
+  to->status = response.overall_code == LIMITREE_CODE_OVER_LIMIT ? 429 : 200;
+  to->content_type = "application/json";
+  append_envoy_answer(response, answer.statuses, *settings_, &to->body);
+  exchange->finish();
 }
 
 }  // namespace limitree::server

@@ -3,67 +3,41 @@
 #ifndef LIMITREE_SERVER_WEB_DECISION_PAGES_HPP
 #define LIMITREE_SERVER_WEB_DECISION_PAGES_HPP
 
-#include <span>
 #include <string>
-#include <utility>
 
 #include "decisions/decider.hpp"
 #include "http/handler.hpp"
-#include "limitree.h"
 #include "web/requests.hpp"
 
 namespace limitree::server {
 
-// /v1: the limit tree over HTTP.  Belongs to the thread of one loop, as /json
-// does.
-class LimiterApi final : public LimiterSink {
+// /v1: the limit tree over HTTP; and /json: Envoy's rate limit service, as
+// envoyproxy/ratelimit has it over HTTP.  Belongs to the thread of one loop.
+class DecisionPages final : public AnswerSink {
  public:
-  // `style` is that of the header fields, one of limitree_http_style_at().
-  // `decider` outlives this.
-  LimiterApi(Decider* decider, std::string style)
-      : decider_(decider), style_(std::move(style)) {}
+  // `style` is that of the header fields of /v1, one of
+  // limitree_http_style_at().  All arguments outlive this.
+  DecisionPages(Decider* decider, const AnswerSettings* settings,
+                const std::string* style)
+      : decider_(decider), settings_(settings), style_(*style) {}
 
   void add_to(HandlerTable* handlers);
 
-  void decided(ClientRequest* request, const limitree_decision& decision,
-               std::span<const limitree_level> levels,
-               bool omits_levels) const override;
-  void has_reset(ClientRequest* request) const override;
-  void failed(ClientRequest* request, limitree_status status,
-              const std::string& message) const override;
+  // Takes a request of /json.
+  void ask(Exchange* exchange);
+
+  void answer(ClientRequest* request,
+              const LimiterAnswer& answer) const override;
+  void answer(ClientRequest* request, const EnvoyAnswer& answer) const override;
 
  private:
-  void on_request(const LimiterOperation& operation, Exchange* exchange);
+  void decide(const LimiterOperation& operation, Exchange* exchange);
 
-  Decider* decider_;
-  const std::string style_;
-  PathRequest request_;
-};
-
-// /json: Envoy's rate limit service, as envoyproxy/ratelimit has it over HTTP.
-class EnvoyPage final : public EnvoySink {
- public:
-  // All arguments outlive this.
-  EnvoyPage(Decider* decider, const AnswerSettings* settings)
-      : decider_(decider), settings_(settings) {}
-
-  void add_to(HandlerTable* handlers) {
-    handlers->add("/json", HttpMethods::kAny,
-                  [this](Exchange* exchange) { on_request(exchange); });
-  }
-
-  void on_request(Exchange* exchange);
-
-  void answered(
-      ClientRequest* request, const limitree_envoy_response& response,
-      std::span<const limitree_descriptor_status> statuses) const override;
-  void failed(ClientRequest* request, limitree_status status,
-              const std::string& message) const override;
-
- private:
   Decider* decider_;
   const AnswerSettings* settings_;
-  EnvoyJson json_;
+  const std::string& style_;
+  PathRequest path_request_;
+  EnvoyJson envoy_request_;
 };
 
 }  // namespace limitree::server

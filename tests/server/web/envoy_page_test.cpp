@@ -67,13 +67,13 @@ class RateLimitPageTest : public testing::Test {
     limiter.emplace(config);
     store_loop.emplace(&loop, limiter->get());
     decider.emplace(limiter->get(), &*store_loop, &settings, &descriptors);
-    page.emplace(&*decider, &settings);
+    page.emplace(&*decider, &settings, &style);
   }
 
   // Status and body.
   std::string ask(const std::string& body) {
     TestExchange exchange(body);
-    page->on_request(&exchange);
+    page->ask(&exchange);
     while (!exchange.given) {
       // A turn that ends when the store has something to say.
       Timer patience(&loop, [this] { loop.stop(); });
@@ -90,11 +90,12 @@ class RateLimitPageTest : public testing::Test {
 
   Loop loop;
   AnswerSettings settings;
+  std::string style;
   DescriptorsState descriptors;
   std::optional<Limiter> limiter;
   std::optional<StoreLoop> store_loop;
   std::optional<Decider> decider;
-  std::optional<EnvoyPage> page;
+  std::optional<DecisionPages> page;
 };
 
 TEST_F(RateLimitPageTest, RefusesWhatIsNotValid) {
@@ -147,7 +148,7 @@ TEST_F(RateLimitPageTest, ARequestMayEndBeforeTheStoreAnswers) {
   make(&server);
   {
     TestExchange exchange(body_of(kEntry));
-    page->on_request(&exchange);
+    page->ask(&exchange);
     EXPECT_FALSE(exchange.given);
   }
   const std::string answer = ask(body_of(kEntry));
