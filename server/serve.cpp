@@ -23,8 +23,8 @@
 #include "limitree.hpp"
 #include "log.hpp"
 #include "process.hpp"
-#include "stats/prometheus.hpp"
 #include "stats/service_stats.hpp"
+#include "stats/snapshot.hpp"
 #include "stats/statsd_reporter.hpp"
 #include "trace/exporter.hpp"
 #include "web/admin_pages.hpp"
@@ -216,7 +216,7 @@ class Service final : public Watcher, public ConfigListener {
     const auto lost = std::make_shared<std::atomic<std::uint64_t>>(0);
     stats_.add_loss("limitree.statsd_lines_lost",
                     [lost] { return lost->load(); });
-    reporter_.emplace(
+    reporter_ = report_to_statsd(
         settings_.stats, [this] { return stats_.snapshot(); }, warn, lost);
   }
 
@@ -370,7 +370,7 @@ class Service final : public Watcher, public ConfigListener {
   std::optional<SpanExporter> exporter_;
   Permits permits_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::optional<StatsdReporter> reporter_;
+  std::unique_ptr<Background> reporter_;  // of the statistics
   std::vector<std::string> unix_paths_;
   AdminPages admin_pages_;
   HttpServer admin_;  // on this thread, where a page may take longer

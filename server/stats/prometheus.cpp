@@ -1,4 +1,4 @@
-#include "stats/prometheus.hpp"
+// Statistics for Prometheus.
 
 #include <algorithm>
 #include <charconv>
@@ -7,6 +7,8 @@
 #include <functional>
 #include <map>
 #include <string_view>
+
+#include "stats/snapshot.hpp"
 
 namespace limitree::server {
 

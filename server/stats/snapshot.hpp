@@ -86,6 +86,11 @@ std::string method_name(std::string_view method, std::string_view end);
 // Lines such as "ratelimit.service.config_load_success: 1", for people.
 std::string stats_text(const Snapshot& snapshot);
 
+// The text format that Prometheus reads (version 0.0.4).  The names and labels
+// are those that the mapper of envoyproxy/ratelimit makes from the names in
+// StatsD.  Limits that differ only below their second key are one series.
+std::string prometheus_text(const Snapshot& snapshot);
+
 }  // namespace limitree::server
 
 #endif  // LIMITREE_SERVER_STATS_SNAPSHOT_HPP

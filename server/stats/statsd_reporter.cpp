@@ -22,14 +22,12 @@ StatsProtocol protocol_of(const StatsSettings& settings) {
                                                     : settings.protocol;
 }
 
-}  // namespace
-
-// The data of the thread.
-class StatsdReporter::Work {
+// What the thread does, and its data.
+class StatsdReporter {
  public:
-  Work(const StatsSettings& settings, std::function<Snapshot()> read,
-       std::function<void(const std::string&)> say,
-       std::shared_ptr<std::atomic<std::uint64_t>> lost)
+  StatsdReporter(const StatsSettings& settings, std::function<Snapshot()> read,
+                 std::function<void(const std::string&)> say,
+                 std::shared_ptr<std::atomic<std::uint64_t>> lost)
       : interval_(std::max(settings.flush_interval, kMillisecond)),
         read_(std::move(read)),
         say_(std::move(say)),
@@ -112,18 +110,16 @@ class StatsdReporter::Work {
   bool works_ = true;
 };
 
-StatsdReporter::StatsdReporter(
+}  // namespace
+
+std::unique_ptr<Background> report_to_statsd(
     const StatsSettings& settings, std::function<Snapshot()> read,
     std::function<void(const std::string&)> say,
     std::shared_ptr<std::atomic<std::uint64_t>> lost) {
-  auto work = std::make_shared<Work>(settings, std::move(read), std::move(say),
-                                     std::move(lost));
-  thread_ = std::make_unique<Background>(
-      [work = std::move(work)](Background::Signal& signal) {
-        work->run(signal);
-      });
+  const auto reporter = std::make_shared<StatsdReporter>(
+      settings, std::move(read), std::move(say), std::move(lost));
+  return std::make_unique<Background>(
+      [reporter](Background::Signal& signal) { reporter->run(signal); });
 }
-
-StatsdReporter::~StatsdReporter() = default;
 
 }  // namespace limitree::server

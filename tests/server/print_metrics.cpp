@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "stats/prometheus.hpp"
+#include "stats/snapshot.hpp"
 
 int main() {
   using namespace limitree::server;

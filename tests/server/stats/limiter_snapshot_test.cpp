@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "limitree.hpp"
-#include "stats/prometheus.hpp"
 #include "stats/snapshot.hpp"
 
 namespace limitree::server {

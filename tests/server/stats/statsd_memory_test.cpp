@@ -79,7 +79,7 @@ TEST(StatsdReporter, SendsNothingTwiceIfMemoryEndsInTheMiddle) {
   std::promise<void> relief;
   int messages = 0;
   {
-    const StatsdReporter reporter(
+    const auto reporter = report_to_statsd(
         settings,
         [&, reads = 0]() mutable {
           Snapshot now = all;

@@ -57,7 +57,7 @@ std::function<Snapshot()> growing() {
 
 TEST(StatsdReporter, SendsDifferences) {
   const Server server(SOCK_DGRAM);
-  const StatsdReporter reporter(
+  const auto reporter = report_to_statsd(
       server.settings, growing(), [](const std::string&) {},
       std::make_shared<Lost>());
   for (int i = 0; i < 3; ++i) {
@@ -71,7 +71,7 @@ TEST(StatsdReporter, WaitsForAConnectionAndSendsAllThen) {
   std::promise<std::string> trouble;
   std::promise<std::string> relief;
   int messages = 0;
-  const StatsdReporter reporter(
+  const auto reporter = report_to_statsd(
       server.settings, growing(),
       [&](const std::string& message) {
         if (++messages == 1) trouble.set_value(message);
@@ -96,7 +96,7 @@ TEST(StatsdReporter, GoesOnWhenCountsCannotBeRead) {
   std::promise<std::string> trouble;
   std::promise<std::string> relief;
   int reads = 0;
-  const StatsdReporter reporter(
+  const auto reporter = report_to_statsd(
       server.settings,
       [&, read = growing()] {
         if (++reads == 1) throw std::runtime_error("no memory");
@@ -114,7 +114,7 @@ TEST(StatsdReporter, SendsTheLastCountsAtTheEnd) {
   Server server(SOCK_DGRAM);
   server.settings.flush_interval = 3'600 * kOneSecond;
   {
-    const StatsdReporter reporter(
+    const auto reporter = report_to_statsd(
         server.settings, growing(), [](const std::string&) {},
         std::make_shared<Lost>());
   }
@@ -136,7 +136,7 @@ TEST(StatsdReporter, DatagramsHaveWholeLinesAndABound) {
   server.settings.flush_interval = 3'600 * kOneSecond;
   const auto lost = std::make_shared<Lost>();
   {
-    const StatsdReporter reporter(
+    const auto reporter = report_to_statsd(
         server.settings, make_large, [](const std::string&) {}, lost);
   }
   EXPECT_EQ(*lost, 1u);  // the line that is too long
