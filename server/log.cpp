@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <new>
@@ -21,15 +22,8 @@ constexpr Duration kBetweenTroubles = 60 * kOneSecond;
 LogSettings log_settings;
 
 const char* name_of(LogLevel level) {
-  switch (level) {
-    case LogLevel::kError:
-      return "error";
-    case LogLevel::kWarning:
-      return "warning";
-    case LogLevel::kInfo:
-      return "info";
-  }
-  return "";
+  static constexpr const char* kNames[] = {"error", "warning", "info"};
+  return kNames[static_cast<std::size_t>(level)];
 }
 
 // One object, with the time now.

@@ -63,7 +63,8 @@ void HttpStream::on_data(std::string_view bytes) {
   if (over_) return;
   std::string* const body = &mutable_request()->body;
   if (bytes.size() > handlers_->max_body_bytes() - body->size()) {
-    refuse(413, "the body is larger than " +
+    answer_text(this, 413,
+                "the body is larger than " +
                     std::to_string(handlers_->max_body_bytes()) + " bytes");
   } else if (!hold(bytes.size())) {
     refuse_for_memory();
@@ -76,14 +77,14 @@ void HttpStream::on_end() {
   give_memory(std::exchange(held_, 0));
   if (over_) return;
   if (reads_too_slowly()) {
-    refuse(503, "too many answers are not read");
+    answer_text(this, 503, "too many answers are not read");
     return;
   }
   handlers_->serve(this);
 }
 
 void HttpStream::on_late() {
-  if (!over_) refuse(408, "the request was not complete in time");
+  if (!over_) answer_text(this, 408, "the request was not complete in time");
 }
 
 void HttpStream::on_close() {
@@ -99,11 +100,8 @@ bool HttpStream::hold(std::size_t bytes) {
 }
 
 void HttpStream::refuse_for_memory() {
-  refuse(503, "too many requests of the connection are not complete");
-}
-
-void HttpStream::refuse(int status, std::string_view line) {
-  answer_text(this, status, line);
+  answer_text(this, 503,
+              "too many requests of the connection are not complete");
 }
 
 // ---- The response -----------------------------------------------------------

@@ -33,7 +33,6 @@ class HttpStream final : public Stream, public Exchange {
   void send(const HttpAnswer& answer) override;
   bool hold(std::size_t bytes);
   void refuse_for_memory();
-  void refuse(int status, std::string_view line);
 
   const HandlerTable* handlers_;
   HttpDate* date_;

@@ -5,57 +5,35 @@
 
 #include <atomic>
 #include <cstddef>
-#include <utility>
+#include <memory>
 
 namespace limitree::server {
-
-class Permits;
-
-// The permit of one connection, or none.
-class Permit {
- public:
-  Permit() = default;
-  Permit(Permit&& other) noexcept
-      : permits_(std::exchange(other.permits_, nullptr)) {}
-  Permit& operator=(Permit&& other) noexcept {
-    std::swap(permits_, other.permits_);
-    return *this;
-  }
-  inline ~Permit();
-
-  explicit operator bool() const { return permits_ != nullptr; }
-
- private:
-  friend class Permits;
-  explicit Permit(Permits* permits) : permits_(permits) {}
-
-  Permits* permits_ = nullptr;
-};
 
 // Outlives its permits.
 class Permits {
  public:
+  struct GiveBack {
+    void operator()(Permits* permits) const { permits->taken_.fetch_sub(1); }
+  };
+
   explicit Permits(std::size_t count) : count_(count) {}
 
   std::size_t count() const { return count_; }
 
-  // None if all are taken.
-  Permit take() {
-    if (taken_.fetch_add(1) < count_) return Permit(this);
-    taken_.fetch_sub(1);
-    return {};
+  // Null if all are taken.
+  std::unique_ptr<Permits, GiveBack> take() {
+    const bool is_free = taken_.fetch_add(1) < count_;
+    if (!is_free) taken_.fetch_sub(1);
+    return std::unique_ptr<Permits, GiveBack>(is_free ? this : nullptr);
   }
 
  private:
-  friend class Permit;
-
   const std::size_t count_;
   std::atomic<std::size_t> taken_ = 0;
 };
 
-inline Permit::~Permit() {
-  if (permits_ != nullptr) permits_->taken_.fetch_sub(1);
-}
+// The permit of one connection, or null.
+using Permit = std::unique_ptr<Permits, Permits::GiveBack>;
 
 }  // namespace limitree::server
 

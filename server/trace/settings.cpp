@@ -61,21 +61,16 @@ std::pair<std::string, std::string> header_field(std::string_view text,
 }  // namespace
 
 void check_trace(const TraceSettings& settings) {
-  if (!(settings.sampling_rate >= 0 && settings.sampling_rate <= 1)) {
-    throw Failure("TRACING_SAMPLING_RATE must be from 0 to 1");
-  }
   if (settings.timeout < kMillisecond) {
     throw Failure("OTEL_EXPORTER_OTLP_TIMEOUT must be greater than 0");
   }
   const std::string url = traces_url(settings);
   if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    throw Failure((settings.traces_endpoint.empty()
-                       ? "OTEL_EXPORTER_OTLP_ENDPOINT"
-                       : "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") +
-                  std::string(" must begin with http:// or https://, is ") +
-                  shown_url(settings.traces_endpoint.empty()
-                                ? settings.endpoint
-                                : settings.traces_endpoint));
+    const bool is_whole = !settings.traces_endpoint.empty();
+    throw Failure(
+        std::string("OTEL_EXPORTER_OTLP_") + (is_whole ? "TRACES_" : "") +
+        "ENDPOINT must begin with http:// or https://, is " +
+        shown_url(is_whole ? settings.traces_endpoint : settings.endpoint));
   }
   header_fields(settings);
 }
