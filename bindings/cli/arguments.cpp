@@ -329,10 +329,9 @@ int run_command_line(std::vector<std::string> words) {
   add_ping(&commands);
   add_show(&commands);
   add_reset(&commands);
-  const CLI::App* const serve = add_serve(&app);
+  add_serve(&app);
 
   check_command(app, words);
-  const std::vector<std::string> serve_words(words.begin() + 1, words.end());
   if (words.front() == "try") words = cut_steps(std::move(words), &steps);
   try {
     parse(&app, std::move(words));
@@ -343,8 +342,7 @@ int run_command_line(std::vector<std::string> words) {
     print(app.help());
     return kExitOk;
   }
-  return serve->parsed() ? run(ServeOptions{serve_words})
-                         : commands.exit_code();
+  return commands.exit_code();
 }
 
 }  // namespace limitree::cli

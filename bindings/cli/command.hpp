@@ -112,10 +112,6 @@ struct ResetOptions : CallerOptions {
   bool leaf = false;  // only those of the deepest node
 };
 
-struct ServeOptions {
-  std::vector<std::string> words;  // after "serve"; the server has the options
-};
-
 // Each is in the file of its command.
 int run(const CheckOptions& options);
 int run(const ConvertOptions& options);
@@ -126,7 +122,6 @@ int run(const SimulateOptions& options);
 int run(const PingOptions& options);
 int run(const ShowOptions& options);
 int run(const ResetOptions& options);
-int run(const ServeOptions& options);
 
 }  // namespace limitree::cli
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "arguments.hpp"
-#include "command.hpp"
 
 namespace limitree::cli {
 
@@ -13,17 +12,15 @@ std::vector<std::string> words_of_original(
   return {"serve"};
 }
 
-CLI::App* add_serve(CLI::App* app) {
+void add_serve(CLI::App* app) {
   CLI::App* const serve =
       app->add_subcommand("serve", "Be the service (not in this build)");
   serve->allow_extras();
-  return serve;
-}
-
-int run(const ServeOptions& /*options*/) {
-  throw std::runtime_error(
-      "serve: this limitree was built without nghttp2, llhttp, protozero, "
-      "RE2 or protoc");
+  serve->callback([] {
+    throw std::runtime_error(
+        "serve: this limitree was built without nghttp2, llhttp, protozero, "
+        "RE2 or protoc");
+  });
 }
 
 }  // namespace limitree::cli

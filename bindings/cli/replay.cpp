@@ -34,24 +34,164 @@ void note(std::vector<LineNote>* notes, LineNote line) {
   }
 }
 
+Config config_of(const ReplayOptions& options, std::int64_t* clock) {
+  Config config;
+  read_limits(options.limits, &config);
+  config.set_clock(read_clock, clock);
+  if (options.max_buckets) {
+    config.set("max_buckets", std::to_string(*options.max_buckets));
+  }
+  return config;
+}
+
 class Replay {
  public:
-  explicit Replay(const ReplayOptions& options);
+  explicit Replay(const ReplayOptions& options)
+      : limiter_(config_of(options, &now_ns_)) {
+    for (const std::string& text : options.templates) {
+      templates_.emplace_back(text);
+    }
+    for (const PathTemplate& path_template : templates_) {
+      // A root that the tree does not have would fail for every line.
+      if (const auto root = path_template.root()) {
+        const limitree_str segment = to_str(*root);
+        const limitree_path path = {&segment, 1, 0, LIMITREE_PART_CHARGE};
+        Decision decision;
+        ErrorHandle error;
+        const limitree_status status = limiter_.try_decide(
+            LIMITREE_PEEK, {&path, 1}, {}, &decision, &error);
+        if (status == LIMITREE_UNKNOWN_ROOT)
+          throw Error::from(status, error.get());
+      }
+    }
+    paths_.resize(templates_.size());
+    blamed_.resize(templates_.size());
+  }
 
   // Throws FileError if a log becomes unreadable; result() then covers
   // everything before.
-  void play(const std::string& name, ProgressBar* progress);
+  void play(const std::string& name, ProgressBar* progress) {
+    InputFile file(name);
+    LineReader reader(&file);
+    file_ = name;
+    file_lines_ = 0;
+    std::string_view line;
+    for (;;) {
+      const LineReader::Found found = reader.next(&line);
+      if (found == LineReader::Found::kEnd) break;
+      ++file_lines_;
+      ++result_.lines;
+      if (found == LineReader::Found::kLine) {
+        play_line(line);
+      } else {
+        ++result_.bad;
+        note(&result_.bad_notes,
+             {file_, file_lines_, "the line is longer than 64 KiB"});
+      }
+      if (file_lines_ % kLinesPerUpdate == 0) {
+        progress->update(done_bytes_ + file.bytes_read(), result_.lines);
+      }
+    }
+    done_bytes_ += file.bytes_read();
+  }
 
   // Ends the replay.
-  const ReplayResult& result(double seconds);
+  const ReplayResult& result(double seconds) {
+    result_.limits = counters(limiter_.get(), LIMITREE_SCOPE_LIMITS);
+    result_.store = totals(limiter_.get(), LIMITREE_SCOPE_STORE);
+    result_.seconds = seconds;
+    return result_;
+  }
 
  private:
-  void play_line(std::string_view line);
-  void advance_clock(const LogRequest& request);
-  void decide();
-  void count(const Decision& decision);
-  void blame(const Decision& decision);
-  void skip(limitree_status status, const ErrorHandle& error);
+  void play_line(std::string_view line) {
+    result_.bytes += static_cast<std::int64_t>(line.size());
+    LogRequest request;
+    if (const char* const reason = log_.parse(line, &request)) {
+      ++result_.bad;
+      note(&result_.bad_notes, {file_, file_lines_, reason});
+      return;
+    }
+    advance_clock(request);
+    for (std::size_t i = 0; i < templates_.size(); ++i) {
+      templates_[i].fill(request);
+      const std::vector<limitree_str>& path = templates_[i].path();
+      paths_[i] = {path.data(), path.size(), 1, LIMITREE_PART_CHARGE};
+    }
+    decide();
+  }
+
+  void advance_clock(const LogRequest& request) {
+    // Years beyond 2262 do not fit into nanoseconds.
+    const std::int64_t unix_s = std::min(request.unix_s, INT64_MAX / kSecondNs);
+    if (!std::exchange(started_, true)) {
+      result_.first = {unix_s, request.utc_offset_s};
+      result_.last = result_.first;
+      result_.histogram.align(request.utc_offset_s);
+      now_ns_ = unix_s * kSecondNs;
+    } else if (unix_s < result_.last.unix_s) {
+      ++result_.out_of_order;
+    } else {
+      result_.last.unix_s = unix_s;
+      now_ns_ = unix_s * kSecondNs;
+    }
+  }
+
+  void decide() {
+    Decision decision;
+    ErrorHandle error;
+    const limitree_status status = limiter_.try_decide(
+        LIMITREE_AUTHORIZE, paths_, levels_, &decision, &error);
+    if (status < 0) {
+      skip(status, error);
+    } else {
+      count(decision);
+    }
+  }
+
+  void count(const Decision& decision) {
+    ++result_.requests;
+    if (decision.has(LIMITREE_UNLIMITED)) ++result_.unlimited;
+    if (decision.limited != 0) {
+      ++result_.limited;
+      blame(decision);
+    } else if (decision.has(LIMITREE_SHADOWED)) {
+      ++result_.shadowed;
+    }
+    result_.histogram.add(result_.last.unix_s, decision.limited != 0);
+  }
+
+  // Counts a denial for every path that a level denied.  A level on several
+  // paths counts for the first of them.
+  void blame(const Decision& decision) {
+    const std::size_t count = std::min(
+        static_cast<std::size_t>(decision.level_count), levels_.size());
+    std::fill(blamed_.begin(), blamed_.end(), false);
+    for (std::size_t i = 0; i < count; ++i) {
+      const limitree_level& level = levels_[i];
+      if (level.limited == 0 || level.mode == LIMITREE_SHADOW) continue;
+      const auto path = static_cast<std::size_t>(level.path);
+      if (blamed_[path]) continue;
+      blamed_[path] = true;
+      caller_.clear();
+      templates_[path].append_text(&caller_);
+      result_.callers.add(caller_);
+    }
+  }
+
+  // If the limits refuse a path, such as a host name below `key: ip`, the line
+  // is bad.  Other errors end the replay.
+  void skip(limitree_status status, const ErrorHandle& error) {
+    if (status != LIMITREE_INVALID_ARGUMENT &&
+        status != LIMITREE_UNKNOWN_ROOT) {
+      throw Error::from(status, error.get());
+    }
+    ++result_.skipped;
+    if (result_.skipped_notes.size() < ReplayResult::kMaxNotes) {
+      note(&result_.skipped_notes,
+           {file_, file_lines_, Error::from(status, error.get()).what()});
+    }
+  }
 
   std::int64_t now_ns_ = 0;
   bool started_ = false;  // the clock shows the time of the log
@@ -68,158 +208,6 @@ class Replay {
   std::string caller_;           // buffer for blame()
   ReplayResult result_;
 };
-
-Config config_of(const ReplayOptions& options, std::int64_t* clock) {
-  Config config;
-  read_limits(options.limits, &config);
-  config.set_clock(read_clock, clock);
-  if (options.max_buckets) {
-    config.set("max_buckets", std::to_string(*options.max_buckets));
-  }
-  return config;
-}
-
-Replay::Replay(const ReplayOptions& options)
-    : limiter_(config_of(options, &now_ns_)) {
-  for (const std::string& text : options.templates) {
-    templates_.emplace_back(text);
-  }
-  for (const PathTemplate& path_template : templates_) {
-    // A root that the tree does not have would fail for every line.
-    if (const auto root = path_template.root()) {
-      const limitree_str segment = to_str(*root);
-      const limitree_path path = {&segment, 1, 0, LIMITREE_PART_CHARGE};
-      Decision decision;
-      ErrorHandle error;
-      const limitree_status status =
-          limiter_.try_decide(LIMITREE_PEEK, {&path, 1}, {}, &decision, &error);
-      if (status == LIMITREE_UNKNOWN_ROOT)
-        throw Error::from(status, error.get());
-    }
-  }
-  paths_.resize(templates_.size());
-  blamed_.resize(templates_.size());
-}
-
-void Replay::play(const std::string& name, ProgressBar* progress) {
-  InputFile file(name);
-  LineReader reader(&file);
-  file_ = name;
-  file_lines_ = 0;
-  std::string_view line;
-  for (;;) {
-    const LineReader::Found found = reader.next(&line);
-    if (found == LineReader::Found::kEnd) break;
-    ++file_lines_;
-    ++result_.lines;
-    if (found == LineReader::Found::kLine) {
-      play_line(line);
-    } else {
-      ++result_.bad;
-      note(&result_.bad_notes,
-           {file_, file_lines_, "the line is longer than 64 KiB"});
-    }
-    if (file_lines_ % kLinesPerUpdate == 0) {
-      progress->update(done_bytes_ + file.bytes_read(), result_.lines);
-    }
-  }
-  done_bytes_ += file.bytes_read();
-}
-
-void Replay::play_line(std::string_view line) {
-  result_.bytes += static_cast<std::int64_t>(line.size());
-  LogRequest request;
-  if (const char* const reason = log_.parse(line, &request)) {
-    ++result_.bad;
-    note(&result_.bad_notes, {file_, file_lines_, reason});
-    return;
-  }
-  advance_clock(request);
-  for (std::size_t i = 0; i < templates_.size(); ++i) {
-    templates_[i].fill(request);
-    const std::vector<limitree_str>& path = templates_[i].path();
-    paths_[i] = {path.data(), path.size(), 1, LIMITREE_PART_CHARGE};
-  }
-  decide();
-}
-
-void Replay::advance_clock(const LogRequest& request) {
-  // Years beyond 2262 do not fit into nanoseconds.
-  const std::int64_t unix_s = std::min(request.unix_s, INT64_MAX / kSecondNs);
-  if (!std::exchange(started_, true)) {
-    result_.first = {unix_s, request.utc_offset_s};
-    result_.last = result_.first;
-    result_.histogram.align(request.utc_offset_s);
-    now_ns_ = unix_s * kSecondNs;
-  } else if (unix_s < result_.last.unix_s) {
-    ++result_.out_of_order;
-  } else {
-    result_.last.unix_s = unix_s;
-    now_ns_ = unix_s * kSecondNs;
-  }
-}
-
-void Replay::decide() {
-  Decision decision;
-  ErrorHandle error;
-  const limitree_status status = limiter_.try_decide(
-      LIMITREE_AUTHORIZE, paths_, levels_, &decision, &error);
-  if (status < 0) {
-    skip(status, error);
-  } else {
-    count(decision);
-  }
-}
-
-void Replay::count(const Decision& decision) {
-  ++result_.requests;
-  if (decision.has(LIMITREE_UNLIMITED)) ++result_.unlimited;
-  if (decision.limited != 0) {
-    ++result_.limited;
-    blame(decision);
-  } else if (decision.has(LIMITREE_SHADOWED)) {
-    ++result_.shadowed;
-  }
-  result_.histogram.add(result_.last.unix_s, decision.limited != 0);
-}
-
-// Counts a denial for every path that a level denied.  A level on several paths
-// counts for the first of them.
-void Replay::blame(const Decision& decision) {
-  const std::size_t count =
-      std::min(static_cast<std::size_t>(decision.level_count), levels_.size());
-  std::fill(blamed_.begin(), blamed_.end(), false);
-  for (std::size_t i = 0; i < count; ++i) {
-    const limitree_level& level = levels_[i];
-    if (level.limited == 0 || level.mode == LIMITREE_SHADOW) continue;
-    const auto path = static_cast<std::size_t>(level.path);
-    if (blamed_[path]) continue;
-    blamed_[path] = true;
-    caller_.clear();
-    templates_[path].append_text(&caller_);
-    result_.callers.add(caller_);
-  }
-}
-
-// If the limits refuse a path, such as a host name below `key: ip`, the line is
-// bad.  Other errors end the replay.
-void Replay::skip(limitree_status status, const ErrorHandle& error) {
-  if (status != LIMITREE_INVALID_ARGUMENT && status != LIMITREE_UNKNOWN_ROOT) {
-    throw Error::from(status, error.get());
-  }
-  ++result_.skipped;
-  if (result_.skipped_notes.size() < ReplayResult::kMaxNotes) {
-    note(&result_.skipped_notes,
-         {file_, file_lines_, Error::from(status, error.get()).what()});
-  }
-}
-
-const ReplayResult& Replay::result(double seconds) {
-  result_.limits = counters(limiter_.get(), LIMITREE_SCOPE_LIMITS);
-  result_.store = totals(limiter_.get(), LIMITREE_SCOPE_STORE);
-  result_.seconds = seconds;
-  return result_;
-}
 
 // The bytes of all logs on disk; 0 if one of them is not a regular file.
 // Throws FileError if one is missing, before reading any of them.

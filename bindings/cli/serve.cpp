@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "command.hpp"
 #include "failure.hpp"
 #include "terminal.hpp"
 
@@ -81,75 +80,58 @@ void add_options(CLI::App* serve) {
   serve->footer(kServeFooter);
 }
 
-// The options in some words.  `file` names the file that they come from, or is
-// empty.
-class Words {
- public:
-  explicit Words(std::string file) : file_(std::move(file)) {
-    add_options(&serve_);
-  }
+// The value of an option that is not in the table.
+std::string value_of(const CLI::App& serve, const char* name) {
+  const CLI::Option& option = *serve.get_option(name);
+  return option.count() == 0 ? "" : option.results().back();
+}
 
-  // CLI11 takes words from the end.
-  void parse(std::vector<std::string> words) {
-    std::reverse(words.begin(), words.end());
-    serve_.parse(std::move(words));
-  }
-
-  // The value of an option that is not in the table.
-  std::string value(const char* name) const {
-    const CLI::Option& option = *serve_.get_option(name);
-    return option.count() == 0 ? "" : option.results().back();
-  }
-
-  void add_to(OptionValues* given) const {
-    server::ServeSettings unused;
-    for (const server::Option& one : server::options_of(&unused)) {
-      const std::string key = server::key_of(one);
-      const CLI::Option& option = *serve_.get_option("--" + key);
-      if (option.count() == 0) continue;
-      std::vector<std::string> values = option.results();
-      if (*one.kind.value == '\0') {
-        values = {option.as<bool>() ? "true" : "false"};
-      }
-      (*given)[key] = {file_ + "--" + key, std::move(values)};
+// Adds what `serve` has parsed.  `file` names the file that it comes from, as
+// in "serve.toml: ", or is empty.
+void add_given(const CLI::App& serve, const std::string& file,
+               OptionValues* given) {
+  server::ServeSettings unused;
+  for (const server::Option& one : server::options_of(&unused)) {
+    const std::string key = server::key_of(one);
+    const CLI::Option& option = *serve.get_option("--" + key);
+    if (option.count() == 0) continue;
+    std::vector<std::string> values = option.results();
+    if (*one.kind.value == '\0') {
+      values = {option.as<bool>() ? "true" : "false"};
     }
+    (*given)[key] = {file + "--" + key, std::move(values)};
   }
-
-  // Returns the word of a command line that means the same as a setting.
-  std::string word_of(const CLI::ConfigItem& item,
-                      const std::string& value) const {
-    if (!item.parents.empty() || item.name == "config" || item.name == "help" ||
-        serve_.get_option_no_throw("--" + item.name) == nullptr) {
-      throw UsageError(file_ + "no setting is called '" + item.fullname() +
-                       "'; see serve --help");
-    }
-    return "--" + item.name + '=' + value;
-  }
-
- private:
-  std::string file_;  // "serve.toml: "
-  CLI::App serve_{"", "serve"};
-};
+}
 
 void read_settings(const std::string& name, OptionValues* given,
                    bool* ignores) {
   std::ifstream file(name);
   // A folder can be opened but not read.
   if (!file || (file.peek(), file.bad())) throw FileError(name, errno);
-  Words settings(name + ": ");
+  CLI::App serve("", "serve");
+  add_options(&serve);
+  // The words of a command line that mean the same.
+  std::vector<std::string> words;
   try {
-    std::vector<std::string> words;
     for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(file)) {
+      if (item.inputs.empty()) continue;  // where a section begins or ends
+      if (!item.parents.empty() || item.name == "config" ||
+          item.name == "help" ||
+          serve.get_option_no_throw("--" + item.name) == nullptr) {
+        throw UsageError(name + ": no setting is called '" + item.fullname() +
+                         "'; see serve --help");
+      }
       for (const std::string& value : item.inputs) {
-        words.push_back(settings.word_of(item, value));
+        words.push_back("--" + item.name + '=' + value);
       }
     }
-    settings.parse(std::move(words));
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
+    serve.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     throw UsageError(name + ": " + error.what());
   }
-  settings.add_to(given);
-  *ignores = *ignores || settings.value("--ignore-environment") == "true";
+  add_given(serve, name + ": ", given);
+  *ignores = *ignores || value_of(serve, "--ignore-environment") == "true";
 }
 
 void read_variables(bool original, server::ServeSettings* settings) {
@@ -163,6 +145,25 @@ void read_variables(bool original, server::ServeSettings* settings) {
     complain(report.errors[i]);
   }
   throw UsageError(report.errors.back());
+}
+
+// `line` has parsed the command line.
+void run(const CLI::App& line) {
+  bool ignores = value_of(line, "--ignore-environment") == "true";
+  OptionValues given;
+  if (const std::string file = value_of(line, "--config"); !file.empty()) {
+    read_settings(file, &given, &ignores);
+  }
+  add_given(line, "", &given);
+  server::ServeSettings settings = server::default_settings();
+  read_variables(!ignores, &settings);
+  try {
+    server::set_options(given, &settings);
+  } catch (const limitree::Failure& failure) {
+    throw UsageError(failure.what());
+  }
+  server::keep_plain_http_local(&settings);
+  server::serve(settings);
 }
 
 }  // namespace
@@ -189,32 +190,11 @@ std::vector<std::string> words_of_original(
   return known;
 }
 
-CLI::App* add_serve(CLI::App* app) {
+void add_serve(CLI::App* app) {
   CLI::App* const serve = app->add_subcommand(
       "serve", "Be the service that Envoy and other programs ask");
   add_options(serve);
-  return serve;
-}
-
-int run(const ServeOptions& options) {
-  Words line("");
-  line.parse(options.words);
-  bool ignores = line.value("--ignore-environment") == "true";
-  OptionValues given;
-  if (const std::string file = line.value("--config"); !file.empty()) {
-    read_settings(file, &given, &ignores);
-  }
-  line.add_to(&given);
-  server::ServeSettings settings = server::default_settings();
-  read_variables(!ignores, &settings);
-  try {
-    server::set_options(given, &settings);
-  } catch (const limitree::Failure& failure) {
-    throw UsageError(failure.what());
-  }
-  server::keep_plain_http_local(&settings);
-  server::serve(settings);
-  return kExitOk;
+  serve->callback([serve] { run(*serve); });
 }
 
 }  // namespace limitree::cli
