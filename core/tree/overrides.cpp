@@ -197,27 +197,24 @@ void OverrideReader::read_row(const CsvReader& csv) {
 // if there is none.
 bool OverrideReader::read_id(std::string_view id, Mark mark) {
   written_ = id;
-  if (id.empty()) {
-    problems_->add(mark, "the id is empty");
-    return false;
-  }
   const PatternKind pattern = pattern_kind(id);
   const bool star =
       pattern == PatternKind::kAny || pattern == PatternKind::kGlob;
-  if (star && common_.key.kind != KeyKind::kFqdnSet) {
-    problems_->add(mark, "patterns belong into children, is " + quote(id));
-    return false;
+  std::string problem;
+  if (id.empty()) {
+    problem = "the id is empty";
+  } else if (star && common_.key.kind != KeyKind::kFqdnSet) {
+    problem = "patterns belong into children, is " + quote(id);
+  } else if (pattern == PatternKind::kNetwork &&
+             common_.key.kind == KeyKind::kIp) {
+    problem = "networks belong into children, is " + quote(id);
+  } else if (const char* const wrong = id_.set(common_.key, id)) {
+    problem = quote(id) + " " + wrong + ", as \"key: " + key_text(common_.key) +
+              "\" wants";
   }
-  if (pattern == PatternKind::kNetwork && common_.key.kind == KeyKind::kIp) {
-    problems_->add(mark, "networks belong into children, is " + quote(id));
-    return false;
-  }
-  if (const char* const wrong = id_.set(common_.key, id)) {
-    problems_->add(mark, quote(id) + " " + wrong + ", as \"key: " +
-                             key_text(common_.key) + "\" wants");
-    return false;
-  }
-  return true;
+  if (problem.empty()) return true;
+  problems_->add(mark, std::move(problem));
+  return false;
 }
 
 void OverrideReader::add(Mark mark, std::uint32_t limits) {

@@ -80,7 +80,9 @@ void LimitReader::read_one(std::size_t value) {
       read_list_form(value, &fields);
       break;
     case Kind::kMapping:
-      read_map_form(value, &fields);
+      for (const auto& [key, at] : document_.fields(value)) {
+        read_field(key, at, &fields);
+      }
       break;
     case Kind::kScalar:
       read_text_form(node);
@@ -108,12 +110,6 @@ void LimitReader::read_list_form(std::size_t list, Fields* fields) {
   for (const std::string_view key : kKeys) {
     read_field({key, document_[item].mark}, item, fields);
     item = document_[item].end;
-  }
-}
-
-void LimitReader::read_map_form(std::size_t map, Fields* fields) {
-  for (const auto& [key, value] : document_.fields(map)) {
-    read_field(key, value, fields);
   }
 }
 

@@ -61,7 +61,6 @@ class LimitReader {
   bool is_list_form(std::size_t list) const;
   void read_one(std::size_t value);
   void read_list_form(std::size_t list, Fields* fields);
-  void read_map_form(std::size_t map, Fields* fields);
   void read_text_form(const YamlNode& text);
   bool is_known(const Value& key);
   void read_field(const Value& key, std::size_t value, Fields* fields);

@@ -30,16 +30,14 @@ function durationOf(ms: number): string {
 /** The types that a key may have. */
 const KEYS: readonly string[] = ['string', 'number', 'bigint'];
 
-function checkLimit(limit: unknown): void {
-  if (Number.isSafeInteger(limit) && (limit as number) > 0) return;
-  refuse('limit must be a whole number greater than 0, is ' +
-    `${shown(limit)}; to let nobody through, do that in a handler of its own`);
+function isPositive(number: unknown): boolean {
+  return Number.isSafeInteger(number) && (number as number) > 0;
 }
 
-function checkWindow(windowMs: unknown): void {
-  if (Number.isSafeInteger(windowMs) && (windowMs as number) > 0) return;
-  refuse('windowMs must be a whole number of milliseconds greater than 0, is ' +
-    shown(windowMs));
+function checkLimit(limit: unknown): void {
+  if (isPositive(limit)) return;
+  refuse('limit must be a whole number greater than 0, is ' +
+    `${shown(limit)}; to let nobody through, do that in a handler of its own`);
 }
 
 function prefixOf(ipv6Subnet: unknown): number {
@@ -83,7 +81,10 @@ export class Plain<A, B> {
   ) {
     const { windowMs = 60_000, keyGenerator } = options;
     const limit = options.limit ?? options.max;
-    checkWindow(windowMs);
+    if (!isPositive(windowMs)) {
+      refuse('windowMs must be a whole number of milliseconds greater than 0,' +
+        ` is ${shown(windowMs)}`);
+    }
     this.#tree = tree;
     this.#period = durationOf(windowMs);
     this.#ways = ways;
