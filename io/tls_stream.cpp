@@ -61,30 +61,30 @@ IoResult TlsStream::failed(int result) {
   return {Io::kClosed};
 }
 
-IoResult TlsStream::read(std::span<char> buffer) {
+// Reads or writes, which `call` does, when the handshake is over.
+template <typename Call>
+IoResult TlsStream::transfer(Call call) {
   if (broken_) return {Io::kClosed};
   needs_ = 0;
   const TlsErrors errors;
   const IoResult shaken = shake_hands();
   if (shaken.outcome != Io::kDone) return shaken;
   std::size_t size = 0;
-  const int result =
-      SSL_read_ex(session_.get(), buffer.data(), buffer.size(), &size);
+  const int result = call(&size);
   if (result != 1) return failed(result);
   return {Io::kDone, size};
 }
 
+IoResult TlsStream::read(std::span<char> buffer) {
+  return transfer([&](std::size_t* size) {
+    return SSL_read_ex(session_.get(), buffer.data(), buffer.size(), size);
+  });
+}
+
 IoResult TlsStream::write(std::string_view bytes) {
-  if (broken_) return {Io::kClosed};
-  needs_ = 0;
-  const TlsErrors errors;
-  const IoResult shaken = shake_hands();
-  if (shaken.outcome != Io::kDone) return shaken;
-  std::size_t size = 0;
-  const int result =
-      SSL_write_ex(session_.get(), bytes.data(), bytes.size(), &size);
-  if (result != 1) return failed(result);
-  return {Io::kDone, size};
+  return transfer([&](std::size_t* size) {
+    return SSL_write_ex(session_.get(), bytes.data(), bytes.size(), size);
+  });
 }
 
 bool TlsStream::has_buffered() const { return SSL_pending(session_.get()) > 0; }

@@ -40,6 +40,8 @@ class TlsStream final : public Transport {
  private:
   IoResult shake_hands();
   IoResult failed(int result);
+  template <typename Call>
+  IoResult transfer(Call call);
 
   std::shared_ptr<const void> context_;
   const TlsHandle session_;

@@ -5,24 +5,23 @@
 #include <cerrno>
 
 #include "io/failure.hpp"
+#include "io/socket.hpp"
 
 namespace limitree {
 
 IoResult PlainTransport::result_of(ssize_t size) {
   if (size > 0) return {Io::kDone, static_cast<std::size_t>(size)};
-  if (size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
-    return {Io::kAgain};
-  }
+  if (size < 0 && errno == EAGAIN) return {Io::kAgain};
   if (size < 0) error_ = errno;
   return {Io::kClosed};
 }
 
 IoResult PlainTransport::read(std::span<char> buffer) {
-  return result_of(recv(fd_.get(), buffer.data(), buffer.size(), 0));
+  return result_of(receive_some(fd_.get(), buffer.data(), buffer.size()));
 }
 
 IoResult PlainTransport::write(std::string_view bytes) {
-  return result_of(send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  return result_of(send_some(fd_.get(), bytes));
 }
 
 std::string PlainTransport::trouble() const {

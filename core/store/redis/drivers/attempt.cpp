@@ -45,10 +45,10 @@ void show_reply(Task* task, Outcome* outcome) {
     return;
   }
   outcome->failure = Failure::kNoDecision;
-  outcome->detail = "a reply that is no decision";
+  outcome->detail = "a reply that is not a decision";
 }
 
-void heed(Failure failure, Monotonic now, Health* health) {
+void report_answer(Failure failure, Monotonic now, Health* health) {
   is_outage(failure) ? health->failed(failure, now) : health->succeeded();
 }
 
@@ -59,7 +59,7 @@ void report(const Outcome& outcome, Duration took, Monotonic now, Node* node) {
   if (answered) traffic.count_round_trip(took);
   if (outcome.failure != Failure::kNone) traffic.count(outcome.failure);
   if (answered || outcome.failure == Failure::kNoDecision) {
-    heed(outcome.failure, now, &health);
+    report_answer(outcome.failure, now, &health);
   } else if (health.open()) {
     // The circuit breaker let this one through, and needs its result.
     if (outcome.failure == Failure::kTimeout) {

@@ -27,7 +27,7 @@ inline constexpr std::int32_t kMaxRoutes = 5;
 void show_reply(Task* task, Outcome* outcome);
 
 // Reports what a server answered: `failure` is that of the answer.
-void heed(Failure failure, Monotonic now, Health* health);
+void report_answer(Failure failure, Monotonic now, Health* health);
 
 // Reports to the node's health what became of a command that took `took`.  The
 // connection itself reports its end and its silence: a command that was lost or

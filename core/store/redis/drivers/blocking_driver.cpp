@@ -194,27 +194,25 @@ void BlockingDriver::check(Node* node) {
   }
 }
 
-void BlockingDriver::before_fork() {
-  mutex_.lock();
-  router_->for_each([](Node* node) {
-    if (ConnectionPool* const pool = made_pool(node)) pool->before_fork();
+void BlockingDriver::for_each_pool(void (ConnectionPool::*call)()) {
+  router_->for_each([call](Node* node) {
+    if (ConnectionPool* const pool = made_pool(node)) (pool->*call)();
   });
 }
 
+void BlockingDriver::before_fork() {
+  mutex_.lock();
+  for_each_pool(&ConnectionPool::before_fork);
+}
+
 void BlockingDriver::after_fork_in_parent() {
-  router_->for_each([](Node* node) {
-    if (ConnectionPool* const pool = made_pool(node))
-      pool->after_fork_in_parent();
-  });
+  for_each_pool(&ConnectionPool::after_fork_in_parent);
   mutex_.unlock();
 }
 
 // The threads that discovered, and that waited for it, are the parent's.
 void BlockingDriver::after_fork_in_child() {
-  router_->for_each([](Node* node) {
-    if (ConnectionPool* const pool = made_pool(node))
-      pool->after_fork_in_child();
-  });
+  for_each_pool(&ConnectionPool::after_fork_in_child);
   discovering_ = false;
   waiting_ = nullptr;
   mutex_.unlock();

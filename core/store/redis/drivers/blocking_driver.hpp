@@ -44,6 +44,7 @@ class BlockingDriver {
   bool follow(Waiting* me, Patience* patience);
   bool run_discovery(Patience* patience);
   void check(Node* node);
+  void for_each_pool(void (ConnectionPool::*call)());
 
   Router* const router_;
   const Settings& settings_;

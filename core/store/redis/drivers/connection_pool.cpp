@@ -104,7 +104,7 @@ void ConnectionPool::post(std::string_view bytes) {
 std::optional<Outcome> ConnectionPool::take_posted() {
   std::optional<Outcome> outcome = channels_.front()->take_posted();
   if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
-    heed(outcome->failure, Clock::now(), &node_->health());
+    report_answer(outcome->failure, Clock::now(), &node_->health());
   }
   return outcome;
 }

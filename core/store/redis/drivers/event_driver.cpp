@@ -368,7 +368,7 @@ void EventDriver::checked() {
     check->due = false;
     const Outcome outcome = std::move(check->outcome);
     if (outcome.fate == Outcome::Fate::kAnswered) {
-      heed(outcome.failure, real_now_, &check->node->health());
+      report_answer(outcome.failure, real_now_, &check->node->health());
     }
     router_->checked(check->node, outcome);
   }

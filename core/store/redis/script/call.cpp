@@ -167,7 +167,7 @@ bool read_debt(std::string_view word, Instant now, Duration* debt) {
 }
 
 Status not_ours() {
-  return Status(Code::kStoreProtocol, "a reply that is no decision");
+  return Status(Code::kStoreProtocol, "a reply that is not a decision");
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ Failure Greeting::answer(const redisReply& reply, std::string* detail) {
   const Step step = steps_[next_++];
   if (reply.type == REDIS_REPLY_STATUS) return Failure::kNone;
   if (reply.type != REDIS_REPLY_ERROR) {
-    *detail = "an answer to the login that is none";
+    *detail = "not an answer to the login";
     return Failure::kProtocol;
   }
   const std::string_view text(reply.str, reply.len);

@@ -448,7 +448,7 @@ INSTANTIATE_TEST_SUITE_P(
                 "the connection was refused: ERR max number of clients "
                 "reached"},
         Refused{"NoReply", "+OK\r\n:1\r\n", Failure::kProtocol,
-                "an answer to the login that is none"},
+                "not an answer to the login"},
         Refused{"Garbage", "+OK\r\n?", Failure::kProtocol,
                 "not the protocol of Redis: got \"?\" as reply type byte"}),
     [](const auto& test) { return test.param.name; });
