@@ -103,7 +103,7 @@ void bind_limiter(py::module_& module) {
            "Tell how busy this process is, from 0.0 (idle) to 1.0, which it is "
            "at first.\n\nA limit with `overrun: {percent: N, when: idle}` "
            "admits N % * (1 - pressure) above\nits capacity.  Raises "
-           "ValueError if it is no number from 0 to 1.")
+           "ValueError unless it is a number from 0 to 1.")
       .def("prometheus", prometheus,
            "Return all counters in the text format of Prometheus.")
       .def("_start", start, py::arg("operation"), py::arg("paths"),

@@ -293,13 +293,13 @@ class ScopedRateThrottle(SimpleRateThrottle, throttling.ScopedRateThrottle):
 
 def _warn_of_no_address(why: str) -> None:
     """Warn once, not for each request."""
-    if not _told:
-        _told.append(why)
+    if not _warned:
+        _warned.append(why)
         logger.warning("throttles count all requests without an address as "
                        "one client: %s", why)
 
 
-_told: list[str] = []
+_warned: list[str] = []
 
 
 def _holds_paths(found: Sequence[Any]) -> bool:

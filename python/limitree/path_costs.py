@@ -120,14 +120,14 @@ class PathCosts:
 
     def _due(self, response: Any) -> list[int]:
         """Return what each path costs after `response`."""
-        told: dict[int, int | bool] = {}  # each function is asked once
+        results: dict[int, int | bool] = {}  # each function is asked once
         costs = []
         for cost, when in zip(self.costs, self.whens):
             found: int | bool = False
             if when is not None:
-                if id(when) not in told:
-                    told[id(when)] = when(response) or False
-                found = told[id(when)]
+                if id(when) not in results:
+                    results[id(when)] = when(response) or False
+                found = results[id(when)]
             costs.append(cost if found is True else int(found))
         return costs
 

@@ -223,7 +223,7 @@ def test_anon(client, clock):
 def test_requests_without_an_address_are_one_client(client, caplog, address,
                                                     proxies):
     """REST framework gives all of them the key None, too."""
-    drf._told.clear()
+    drf._warned.clear()
     with override_settings(REST_FRAMEWORK={"NUM_PROXIES": proxies}):
         assert allowed(client, "/anon", REMOTE_ADDR=address) == 3
         assert allowed(client, "/anon", REMOTE_ADDR=address) == 0

@@ -56,7 +56,7 @@ def _address(request: HttpRequest) -> str:
     return current().client_ip(request)
 
 
-keys.tell_address(_address)
+keys.set_address(_address)
 
 
 def forget_if_changed(*, setting: str, **others: object) -> None:

@@ -13,12 +13,12 @@ from django.http import HttpRequest
 KeyFunction = Callable[..., str]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# The settings import this module, so it cannot import them: tell_address() sets
+# The settings import this module, so it cannot import them: set_address() sets
 # what a key needs from them.
 _address: Callable[[HttpRequest], str]
 
 
-def tell_address(address: Callable[[HttpRequest], str]) -> None:
+def set_address(address: Callable[[HttpRequest], str]) -> None:
     """Set how the address of a client is found; `current` does."""
     global _address
     _address = address

@@ -59,7 +59,7 @@ def record_of(request: HttpRequest) -> Record:
     if found is not None:
         return found
     if not hasattr(request, "META"):
-        raise TypeError("the first argument of the view is no request: "
+        raise TypeError("the first argument of the view is not a request: "
                         "decorate methods with method_decorator(...)")
     return begin(request, Record(False, hasattr(request, "scope")))
 

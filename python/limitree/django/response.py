@@ -60,13 +60,14 @@ def _response(answer: web.Answer) -> HttpResponse:
 def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
     """Add headers about the decisions to `response`."""
     conf = site.conf
-    told = record.decisions
-    if len(told) == 1 and told[0].levels is not None:
-        pairs = told[0].headers(conf.headers, conf.headers_reset)
-    elif conf.headers == "ietf" and any(one.levels is None for one in told):
-        pairs = _of_limiters_elsewhere(told)
+    decisions = record.decisions
+    if len(decisions) == 1 and decisions[0].levels is not None:
+        pairs = decisions[0].headers(conf.headers, conf.headers_reset)
+    elif conf.headers == "ietf" and any(
+            one.levels is None for one in decisions):
+        pairs = _of_limiters_elsewhere(decisions)
     else:
-        pairs = combined(told, conf.headers, conf.headers_reset)
+        pairs = combined(decisions, conf.headers, conf.headers_reset)
     headers = response.headers
     for name, value in pairs:
         # If a view ran although it was over a limit, there is nothing to retry.
