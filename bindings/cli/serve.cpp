@@ -86,9 +86,9 @@ std::string value_of(const CLI::App& serve, const char* name) {
   return option.count() == 0 ? "" : option.results().back();
 }
 
-// Adds what `serve` has parsed.  `file` names the file that it comes from, as
-// in "serve.toml: ", or is empty.
-void add_given(const CLI::App& serve, const std::string& file,
+// Adds what `serve` has parsed.  `place` stands before the names of options in
+// messages: "--", or "serve.toml: --".
+void add_given(const CLI::App& serve, const std::string& place,
                OptionValues* given) {
   server::ServeSettings unused;
   for (const server::Option& one : server::options_of(&unused)) {
@@ -99,7 +99,7 @@ void add_given(const CLI::App& serve, const std::string& file,
     if (*one.kind.value == '\0') {
       values = {option.as<bool>() ? "true" : "false"};
     }
-    (*given)[key] = {file + "--" + key, std::move(values)};
+    (*given)[key] = {place + key, std::move(values)};
   }
 }
 
@@ -130,7 +130,7 @@ void read_settings(const std::string& name, OptionValues* given,
   } catch (const CLI::ParseError& error) {
     throw UsageError(name + ": " + error.what());
   }
-  add_given(serve, name + ": ", given);
+  add_given(serve, name + ": --", given);
   *ignores = *ignores || value_of(serve, "--ignore-environment") == "true";
 }
 
@@ -154,7 +154,7 @@ void run(const CLI::App& line) {
   if (const std::string file = value_of(line, "--config"); !file.empty()) {
     read_settings(file, &given, &ignores);
   }
-  add_given(line, "", &given);
+  add_given(line, "--", &given);
   server::ServeSettings settings = server::default_settings();
   read_variables(!ignores, &settings);
   try {

@@ -51,6 +51,7 @@ void ConfigThread::add(const std::optional<SourceFile>& limits,
                        Config* config) const {
   if (limits) config->set_limits(limits->text, limits->name);
   std::vector<limitree_file> files;
+  files.reserve(descriptors.size());
   for (const SourceFile& file : descriptors) {
     files.push_back({to_str(file.text), to_str(file.name)});
   }

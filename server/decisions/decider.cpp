@@ -39,10 +39,10 @@ std::span<const limitree_level> first_levels(
 
 template <typename Answer>
 void fail(ClientRequest* request, const AnswerSink* sink,
-          limitree_status status, std::string message) {
+          limitree_status status, const std::string& message) {
   Answer answer;
   answer.status = status;
-  answer.message = std::move(message);
+  answer.message = message;
   sink->answer(request, answer);
 }
 
