@@ -24,10 +24,10 @@ namespace limitree::capi {
 
 static_assert(same(LIMITREE_CODE_OK, LimitCode::kOk));
 static_assert(same(LIMITREE_CODE_OVER_LIMIT, LimitCode::kOverLimit));
-static_assert(same(LIMITREE_MATCH_NONE, Fate::kUnmatched));
-static_assert(same(LIMITREE_MATCH_UNLIMITED, Fate::kUnlimited));
-static_assert(same(LIMITREE_MATCH_REPLACED, Fate::kReplaced));
-static_assert(same(LIMITREE_MATCH_LIMIT, Fate::kLimited));
+static_assert(same(LIMITREE_MATCH_NONE, Match::kUnmatched));
+static_assert(same(LIMITREE_MATCH_UNLIMITED, Match::kUnlimited));
+static_assert(same(LIMITREE_MATCH_REPLACED, Match::kReplaced));
+static_assert(same(LIMITREE_MATCH_LIMIT, Match::kLimited));
 static_assert(same(LIMITREE_UNIT_UNKNOWN, LimitUnit::kUnknown));
 static_assert(same(LIMITREE_UNIT_SECOND, LimitUnit::kSecond));
 static_assert(same(LIMITREE_UNIT_MINUTE, LimitUnit::kMinute));
@@ -69,10 +69,10 @@ void fill_limit(const DescriptorStatus& from, limitree_descriptor_status* out) {
 limitree_descriptor_status to_c(const DescriptorStatus& from) {
   limitree_descriptor_status out{};
   out.code = static_cast<std::int32_t>(from.code);
-  out.match = static_cast<std::int32_t>(from.fate);
+  out.match = static_cast<std::int32_t>(from.match);
   out.limit_remaining = from.remaining;
   out.quota = from.quota ? 1 : 0;
-  if (from.fate == Fate::kLimited) fill_limit(from, &out);
+  if (from.match == Match::kLimited) fill_limit(from, &out);
   return out;
 }
 

@@ -53,28 +53,29 @@ void append_value(const Metadata& value, std::string* json) {
   *json += map ? '}' : ']';
 }
 
-void append_descriptor(const RequestDescriptor& asked, std::string* json) {
+void append_descriptor(const RequestDescriptor& descriptor, std::string* json) {
   *json += "{\"entries\":[";
-  for (const Entry& entry : asked.entries) {
-    if (&entry != asked.entries.data()) *json += ',';
+  for (const Entry& entry : descriptor.entries) {
+    if (&entry != descriptor.entries.data()) *json += ',';
     std::string text(entry.key);
     text += '=';
     text += entry.value;
     append_json(text, json);
   }
   *json += ']';
-  if (asked.limit) {
-    const auto unit = unit_of(asked.limit->unit).value_or(LimitUnit::kUnknown);
+  if (descriptor.limit) {
+    const auto unit =
+        unit_of(descriptor.limit->unit).value_or(LimitUnit::kUnknown);
     // The text form of a protobuf, which leaves out what is 0.
     *json += ",\"limit\":\"";
-    if (asked.limit->requests_per_unit != 0) {
+    if (descriptor.limit->requests_per_unit != 0) {
       *json += "requests_per_unit:" +
-               std::to_string(asked.limit->requests_per_unit) + ' ';
+               std::to_string(descriptor.limit->requests_per_unit) + ' ';
     }
     *json += std::string("unit:") + unit_name(unit) + '"';
   }
-  if (asked.hits_addend) {
-    *json += ",\"hitsAddend\":" + std::to_string(*asked.hits_addend);
+  if (descriptor.hits_addend) {
+    *json += ",\"hitsAddend\":" + std::to_string(*descriptor.hits_addend);
   }
   *json += '}';
 }
@@ -84,7 +85,7 @@ Metadata joined(const RuleHits& hits, const EnvoyAnswer& answer) {
   Metadata all;
   all.kind = Kind::kMap;
   for (const DescriptorStatus& status : answer.statuses) {
-    if (status.fate != Fate::kLimited || status.code != LimitCode::kOk)
+    if (status.match != Match::kLimited || status.code != LimitCode::kOk)
       continue;
     const Rule& rule = *hits.all()[status.hit].rule;
     if (rule.metadata != nullptr) join(*rule.metadata, &all);
@@ -110,7 +111,7 @@ bool binds_more(const RuleHit& a, const RuleHit& b) {
 
 DescriptorStatus status_of(const RuleHit& hit) {
   DescriptorStatus status;
-  status.fate = Fate::kLimited;
+  status.match = Match::kLimited;
   status.requests_per_unit = hit.rule->requests_per_unit;
   status.unit = hit.rule->unit;
   status.period = hit.rule->limit.period;
@@ -130,8 +131,9 @@ void fill_statuses(const MatchedRequest& matched, const RuleHits& hits,
   answer->statuses.clear();
   for (const MatchedDescriptor& found : matched.descriptors()) {
     DescriptorStatus status;
-    status.fate = found.fate;
-    if (found.fate == Fate::kUnlimited) status.remaining = kUnlimitedRemaining;
+    status.match = found.match;
+    if (found.match == Match::kUnlimited)
+      status.remaining = kUnlimitedRemaining;
     answer->statuses.push_back(status);
   }
   const std::span<const RuleHit> all = hits.all();
@@ -154,9 +156,9 @@ std::string dynamic_metadata(const DescriptorRequest& request,
   std::string json = "{\"domain\":";
   append_json(request.domain, &json);
   json += ",\"descriptors\":[";
-  for (const RequestDescriptor& asked : request.descriptors) {
-    if (&asked != request.descriptors.data()) json += ',';
-    append_descriptor(asked, &json);
+  for (const RequestDescriptor& descriptor : request.descriptors) {
+    if (&descriptor != request.descriptors.data()) json += ',';
+    append_descriptor(descriptor, &json);
   }
   json += ']';
   if (request.hits_addend != 0) {
@@ -180,14 +182,14 @@ void answer(const MatchedRequest& matched, const RuleHits& hits,
   answer->header_status = -1;
   for (std::size_t i = 0; i < answer->statuses.size(); ++i) {
     DescriptorStatus& status = answer->statuses[i];
-    if (modes.quota_mode) status.quota = status.fate != Fate::kUnlimited;
+    if (modes.quota_mode) status.quota = status.match != Match::kUnlimited;
     const bool over = status.code == LimitCode::kOverLimit;
     quotas += status.quota ? 1 : 0;
     quotas_over += status.quota && over ? 1 : 0;
     // The status with the fewest hits left; a later one that denies wins.
     const bool denies = over && !status.quota;
     const bool fewer =
-        status.fate == Fate::kLimited && status.remaining < fewest;
+        status.match == Match::kLimited && status.remaining < fewest;
     denied |= denies;
     if (!denies && !fewer) continue;
     fewest = denies ? 0 : status.remaining;

@@ -23,11 +23,11 @@ inline constexpr std::int64_t kUnlimitedRemaining = UINT32_MAX;
 
 struct DescriptorStatus {
   LimitCode code = LimitCode::kOk;
-  Fate fate = Fate::kUnmatched;
+  Match match = Match::kUnmatched;
   bool quota = false;          // counts as quota_mode says
   bool shadowed = false;       // over the limit, in shadow mode
   std::int64_t remaining = 0;  // at most kUnlimitedRemaining
-  // If the fate is kLimited, the rule that decides:
+  // If the match is kLimited, the rule that decides:
   std::uint32_t hit = 0;  // its index in RuleHits::all()
   std::uint32_t requests_per_unit = 0;
   LimitUnit unit = LimitUnit::kUnknown;

@@ -43,14 +43,14 @@ std::string remarks(const DescriptorNode& node, const Rule* rule) {
 // A line for each bucket, or why there is none.
 std::string explain_levels(const MatchedRequest& request) {
   const MatchedDescriptor& matched = request.descriptors().front();
-  switch (matched.fate) {
-    case Fate::kUnmatched:
+  switch (matched.match) {
+    case Match::kUnmatched:
       return "  none: no rule counts\n";
-    case Fate::kUnlimited:
+    case Match::kUnlimited:
       return "  none: the rule says unlimited\n";
-    case Fate::kReplaced:
+    case Match::kReplaced:
       return "  none: the rule is replaced\n";
-    case Fate::kLimited:
+    case Match::kLimited:
       break;
   }
   Plan plan(Operation::kPeek);
@@ -165,8 +165,8 @@ std::string Descriptors::explain(std::string_view name, Entries entries) const {
   }
   DescriptorSteps steps;
   walk(*domain, entries, &steps);
-  const std::array<RequestDescriptor, 1> asked = {{{entries}}};
-  const DescriptorRequest request{name, asked};
+  const std::array<RequestDescriptor, 1> descriptors = {{{entries}}};
+  const DescriptorRequest request{name, descriptors};
   MatchedRequest matched;
   // Fails only for limits that the request states, and for very many levels.
   const Status status = matched.match(*this, request);

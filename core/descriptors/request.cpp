@@ -10,9 +10,9 @@ namespace {
 
 // The hits of a descriptor: its own, or those of the request.
 std::int64_t hits_of(const DescriptorRequest& request,
-                     const RequestDescriptor& asked) {
+                     const RequestDescriptor& descriptor) {
   const std::uint64_t hits =
-      asked.hits_addend.value_or(std::max(request.hits_addend, 1U));
+      descriptor.hits_addend.value_or(std::max(request.hits_addend, 1U));
   return static_cast<std::int64_t>(
       std::min(hits, static_cast<std::uint64_t>(INT64_MAX)));
 }
@@ -38,12 +38,12 @@ Status MatchedRequest::match(const Descriptors& descriptors,
   descriptors_ = &descriptors;
   request_ = &request;
   domain_ = descriptors.find(request.domain);
-  for (const RequestDescriptor& asked : request.descriptors) {
+  for (const RequestDescriptor& descriptor : request.descriptors) {
     MatchedDescriptor matched;
-    matched.hits = hits_of(request, asked);
-    matched.refund = asked.is_negative_hits;
+    matched.hits = hits_of(request, descriptor);
+    matched.refund = descriptor.is_negative_hits;
     if (domain_ != nullptr) {
-      if (Status status = match_one(asked, &matched); !status.ok()) {
+      if (Status status = match_one(descriptor, &matched); !status.ok()) {
         return status;
       }
     }
@@ -58,27 +58,27 @@ Status MatchedRequest::match(const Descriptors& descriptors,
   return {};
 }
 
-Status MatchedRequest::match_one(const RequestDescriptor& asked,
+Status MatchedRequest::match_one(const RequestDescriptor& descriptor,
                                  MatchedDescriptor* matched) {
   matched->first_rule = static_cast<std::uint32_t>(rules_.size());
   matched->first_step = static_cast<std::uint32_t>(steps_.size());
-  if (!asked.limit) {
-    walk(asked, matched);
+  if (!descriptor.limit) {
+    walk(descriptor, matched);
     return {};
   }
-  const std::optional<LimitUnit> unit = unit_of(asked.limit->unit);
+  const std::optional<LimitUnit> unit = unit_of(descriptor.limit->unit);
   if (!unit) {
     return refused("descriptor " + std::to_string(matched_.size()) +
                    " states a limit with the unknown unit " +
-                   std::to_string(asked.limit->unit));
+                   std::to_string(descriptor.limit->unit));
   }
-  state(asked, *unit, matched);
+  state(descriptor, *unit, matched);
   return {};
 }
 
-void MatchedRequest::state(const RequestDescriptor& asked, LimitUnit unit,
+void MatchedRequest::state(const RequestDescriptor& descriptor, LimitUnit unit,
                            MatchedDescriptor* matched) {
-  const std::uint32_t requests = asked.limit->requests_per_unit;
+  const std::uint32_t requests = descriptor.limit->requests_per_unit;
   // Equal limits are one, because they may share a bucket.
   auto rule = std::ranges::find_if(stated_, [&](const Rule& stated) {
     return stated.requests_per_unit == requests && stated.unit == unit;
@@ -90,16 +90,17 @@ void MatchedRequest::state(const RequestDescriptor& asked, LimitUnit unit,
     rule->limit.charge =
         descriptors_->charge_of(*domain_, rule->limit.algorithm);
   }
-  rules_.push_back({&*rule, static_cast<std::uint32_t>(asked.entries.size())});
+  rules_.push_back(
+      {&*rule, static_cast<std::uint32_t>(descriptor.entries.size())});
   matched->rule_count = 1;
 }
 
-void MatchedRequest::walk(const RequestDescriptor& asked,
+void MatchedRequest::walk(const RequestDescriptor& descriptor,
                           MatchedDescriptor* matched) {
-  descriptors_->walk(*domain_, asked.entries, &steps_);
+  descriptors_->walk(*domain_, descriptor.entries, &steps_);
   const auto first = matched->first_step;
   const auto reached = static_cast<std::uint32_t>(steps_.size()) - first;
-  const auto last = static_cast<std::uint32_t>(asked.entries.size());
+  const auto last = static_cast<std::uint32_t>(descriptor.entries.size());
   for (std::uint32_t depth = 1; depth <= reached; ++depth) {
     if (depth != last && !domain_->parents) continue;
     const Rule* const rule = descriptors_->rule_at(steps_[first + depth - 1]);
@@ -131,16 +132,16 @@ void MatchedRequest::settle() {
         });
     matched.rule_count = static_cast<std::uint32_t>(end - first);
     matched.rule = (matched.rule_count == 0 ? deepest : end[-1]).rule;
-    matched.fate = matched.rule_count > 0    ? Fate::kLimited
-                   : matched.rule->unlimited ? Fate::kUnlimited
-                                             : Fate::kReplaced;
+    matched.match = matched.rule_count > 0    ? Match::kLimited
+                    : matched.rule->unlimited ? Match::kUnlimited
+                                              : Match::kReplaced;
   }
 }
 
 void MatchedRequest::add_levels(bool refunds, Plan* plan) const {
   for (std::uint32_t i = 0; i < matched_.size(); ++i) {
     const MatchedDescriptor& matched = matched_[i];
-    if (matched.fate != Fate::kLimited || matched.refund != refunds) continue;
+    if (matched.match != Match::kLimited || matched.refund != refunds) continue;
     const auto first = static_cast<std::uint32_t>(plan->segments.size());
     add_segments(request_->descriptors[i], matched, plan);
     for (std::uint32_t k = 0; k < matched.rule_count; ++k) {
@@ -153,19 +154,19 @@ void MatchedRequest::add_levels(bool refunds, Plan* plan) const {
 }
 
 // Appends the domain, and the key and value of each entry.
-void MatchedRequest::add_segments(const RequestDescriptor& asked,
+void MatchedRequest::add_segments(const RequestDescriptor& descriptor,
                                   const MatchedDescriptor& matched,
                                   Plan* plan) const {
   const std::uint32_t depth =
       rules_[matched.first_rule + matched.rule_count - 1].depth;
   plan->segments.emplace_back(domain_->name, Segment::Kind::kExact);
   for (std::uint32_t i = 0; i < depth; ++i) {
-    const Entry& entry = asked.entries[i];
+    const Entry& entry = descriptor.entries[i];
     plan->segments.emplace_back(entry.key, Segment::Kind::kExact);
     const std::string_view pattern =
-        asked.limit ? std::string_view()
-                    : descriptors_->shared_pattern(
-                          steps_[matched.first_step + i], entry.key);
+        descriptor.limit ? std::string_view()
+                         : descriptors_->shared_pattern(
+                               steps_[matched.first_step + i], entry.key);
     if (pattern.empty()) {
       plan->segments.emplace_back(entry.value, Segment::Kind::kCaller);
     } else {
@@ -178,19 +179,18 @@ std::string_view MatchedRequest::metric_key(std::size_t descriptor,
                                             std::size_t index,
                                             std::string* room) const {
   const MatchedDescriptor& matched = matched_[descriptor];
-  const RequestDescriptor& asked = request_->descriptors[descriptor];
-  if (asked.limit) {
+  const RequestDescriptor& one = request_->descriptors[descriptor];
+  if (one.limit) {
     *room = domain_->name + '.';
-    for (const Entry& entry : asked.entries) {
-      if (&entry != asked.entries.data()) *room += '.';
+    for (const Entry& entry : one.entries) {
+      if (&entry != one.entries.data()) *room += '.';
       append_entry(entry, room);
     }
     return *room;
   }
   const std::uint32_t depth = rules_[matched.first_rule + index].depth;
-  return descriptors_->metric_key(*domain_, asked.entries,
-                                  {steps_.data() + matched.first_step, depth},
-                                  room);
+  return descriptors_->metric_key(
+      *domain_, one.entries, {steps_.data() + matched.first_step, depth}, room);
 }
 
 }  // namespace limitree

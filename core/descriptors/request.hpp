@@ -40,8 +40,8 @@ struct DescriptorRequest {
   std::uint32_t hits_addend = 0;  // for descriptors without one; 0 means 1
 };
 
-// What becomes of one descriptor.
-enum class Fate : std::uint8_t {
+// What a descriptor of a request has met.
+enum class Match : std::uint8_t {
   kUnmatched,  // no rule: OK
   kUnlimited,  // a rule says so: OK
   kReplaced,   // a rule of another descriptor replaces this one: OK
@@ -49,7 +49,7 @@ enum class Fate : std::uint8_t {
 };
 
 struct MatchedDescriptor {
-  Fate fate = Fate::kUnmatched;
+  Match match = Match::kUnmatched;
   bool refund = false;    // the hits are given back
   std::int64_t hits = 0;  // 0: only looks
   // Of the deepest node that counts, else of the deepest; null if unmatched.
@@ -103,13 +103,14 @@ class MatchedRequest {
     std::uint32_t depth;
   };
 
-  Status match_one(const RequestDescriptor& asked, MatchedDescriptor* matched);
-  void state(const RequestDescriptor& asked, LimitUnit unit,
+  Status match_one(const RequestDescriptor& descriptor,
+                   MatchedDescriptor* matched);
+  void state(const RequestDescriptor& descriptor, LimitUnit unit,
              MatchedDescriptor* matched);
-  void walk(const RequestDescriptor& asked, MatchedDescriptor* matched);
+  void walk(const RequestDescriptor& descriptor, MatchedDescriptor* matched);
   bool is_replaced(const Rule& rule) const;
   void settle();
-  void add_segments(const RequestDescriptor& asked,
+  void add_segments(const RequestDescriptor& descriptor,
                     const MatchedDescriptor& matched, Plan* plan) const;
 
   const Descriptors* descriptors_ = nullptr;

@@ -161,7 +161,7 @@ Status RuleHits::add(const MatchedRequest& matched, Plan* plan) {
 void RuleHits::add_hits(const MatchedRequest& matched, bool refunds) {
   for (std::uint32_t i = 0; i < matched.descriptors().size(); ++i) {
     const MatchedDescriptor& found = matched.descriptors()[i];
-    if (found.fate != Fate::kLimited || found.refund != refunds) continue;
+    if (found.match != Match::kLimited || found.refund != refunds) continue;
     for (std::uint32_t k = 0; k < found.rule_count; ++k) {
       const Rule& rule = matched.rule(i, k);
       quotas_ += rule.quota_mode && !refunds ? 1 : 0;
@@ -234,11 +234,11 @@ Status RuleHits::join(std::size_t first, Plan* plan) {
 // Each hit is judged after the earlier hits that were added to its bucket.
 void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
   const bool refunds = plan.operation == Operation::kRefund;
-  const std::span<const Level> asked(plan.levels.begin(), plan.levels.end());
+  const std::span<const Level> levels(plan.levels.begin(), plan.levels.end());
   std::ranges::fill(added_, 0);
   for (RuleHit& hit : hits_) {
     if (hit.level == RuleHit::kNoLevel || hit.refund != refunds) continue;
-    const Level* level = find_level(asked, hit.level);
+    const Level* level = find_level(levels, hit.level);
     const bool cached = level == nullptr;
     if (cached) level = find_level(known, hit.level);
     hit.earlier = added_[hit.bucket];

@@ -53,7 +53,7 @@ class Limiter::EnvoyRequest {
   Limiter& limiter_;
   const LoadedRules& rules_;
   const DescriptorRequest* request_ = nullptr;
-  bool asked_ = false;  // the request is valid
+  bool is_valid_ = false;  // the request is valid
   MatchedRequest matched_;
   RuleHits hits_;
   OverCache::CachedLevels known_;
@@ -86,7 +86,7 @@ Status Limiter::EnvoyRequest::prepare(const DescriptorRequest& request,
   }
   // Nothing may fail after the store has charged.
   answer->statuses.resize(request.descriptors.size());
-  asked_ = true;
+  is_valid_ = true;
   return {};
 }
 
@@ -134,7 +134,7 @@ Status Limiter::EnvoyRequest::run(const DescriptorRequest& request,
   }
   if (status.ok()) {
     finish(hits, refunds, answer);
-  } else if (asked_) {
+  } else if (is_valid_) {
     failed(refunds);
   }
   return status;
@@ -144,7 +144,7 @@ void Limiter::EnvoyRequest::count(const Status& status,
                                   const EnvoyAnswer& answer, Stripe* stripe) {
   EnvoyTotals& totals = stripe->hits().totals;
   if (!status.ok()) {
-    ++(asked_ ? totals.store_errors : totals.service_errors);
+    ++(is_valid_ ? totals.store_errors : totals.service_errors);
     stripe->count_error();
     return;
   }
@@ -303,9 +303,9 @@ class Limiter::PendingEnvoyRequest final
 void Limiter::PendingEnvoyRequest::copy(const DescriptorRequest& request) {
   std::size_t bytes = request.domain.size();
   std::size_t count = 0;
-  for (const RequestDescriptor& asked : request.descriptors) {
-    count += asked.entries.size();
-    for (const Entry& entry : asked.entries) {
+  for (const RequestDescriptor& descriptor : request.descriptors) {
+    count += descriptor.entries.size();
+    for (const Entry& entry : descriptor.entries) {
       bytes += entry.key.size() + entry.value.size();
     }
   }
@@ -321,8 +321,8 @@ void Limiter::PendingEnvoyRequest::copy(const DescriptorRequest& request) {
   request_.hits_addend = request.hits_addend;
   Entry* entry = entries_.data();
   for (const RequestDescriptor& from : request.descriptors) {
-    RequestDescriptor& asked = descriptors_.emplace_back(from);
-    asked.entries = {entry, from.entries.size()};
+    RequestDescriptor& copy = descriptors_.emplace_back(from);
+    copy.entries = {entry, from.entries.size()};
     for (const Entry& one : from.entries) {
       *entry++ = {kept(one.key), kept(one.value)};
     }

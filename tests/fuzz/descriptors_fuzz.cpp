@@ -22,7 +22,7 @@ using limitree::DescriptorFile;
 using limitree::Descriptors;
 using limitree::Domain;
 using limitree::Entry;
-using limitree::Fate;
+using limitree::Match;
 using limitree::MatchedRequest;
 using limitree::RequestDescriptor;
 
@@ -71,7 +71,7 @@ void ask(const Descriptors& descriptors, const Domain& domain,
   std::string room;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const limitree::MatchedDescriptor& one = matched.descriptors()[i];
-    require((one.rule_count > 0) == (one.fate == Fate::kLimited));
+    require((one.rule_count > 0) == (one.match == Match::kLimited));
     for (std::size_t k = 0; k < one.rule_count; ++k) {
       require(matched.metric_key(i, k, &room).starts_with(domain.name));
     }

@@ -23,30 +23,30 @@ std::string limit(int requests, const std::string& more = "") {
          std::to_string(requests) + more + "}";
 }
 
-const char* name_of(Fate fate) {
-  switch (fate) {
-    case Fate::kUnmatched:
+const char* name_of(Match match) {
+  switch (match) {
+    case Match::kUnmatched:
       return "unmatched";
-    case Fate::kUnlimited:
+    case Match::kUnlimited:
       return "unlimited";
-    case Fate::kReplaced:
+    case Match::kReplaced:
       return "replaced";
-    case Fate::kLimited:
+    case Match::kLimited:
       return "limited";
   }
   return "?";
 }
 
-// The fate of each descriptor of a request, as words.
-Strings fates(const Descriptors& made, const Asked& asked) {
+// The match of each descriptor of a request, as words.
+Strings matches(const Descriptors& made, const Asked& asked) {
   MatchedRequest matched;
   const DescriptorRequest request{"d", asked};
   EXPECT_TRUE(matched.match(made, request).ok());
-  Strings fates;
+  Strings matches;
   for (const MatchedDescriptor& one : matched.descriptors()) {
-    fates.emplace_back(name_of(one.fate));
+    matches.emplace_back(name_of(one.match));
   }
-  return fates;
+  return matches;
 }
 
 // "bucket x hits", for each level.
@@ -102,8 +102,8 @@ TEST(MatchRequest, UnknownDomainMatchesNothing) {
   const DescriptorRequest request{"e", asked};
   ASSERT_TRUE(matched.match(made, request).ok());
   EXPECT_EQ(matched.domain(), nullptr);
-  EXPECT_EQ(matched.descriptors()[0].fate, Fate::kUnmatched);
-  EXPECT_EQ(matched.descriptors()[1].fate, Fate::kUnmatched);
+  EXPECT_EQ(matched.descriptors()[0].match, Match::kUnmatched);
+  EXPECT_EQ(matched.descriptors()[1].match, Match::kUnmatched);
   EXPECT_EQ(levels(matched), Strings());
 }
 
@@ -162,7 +162,7 @@ TEST(MatchRequest, NegativeHitsAreApart) {
   EXPECT_EQ(levels(matched, true), Strings{"d:a:1#minute!fw x 2"});
 }
 
-TEST(MatchRequest, Fates) {
+TEST(MatchRequest, SaysWhatEachDescriptorHasMet) {
   const Descriptors made =
       loaded(kStart + "- {key: u, rate_limit: {unlimited: true}}\n" +
              "- {key: a, " + limit(1) + ", descriptors: [{key: b}]}\n");
@@ -171,7 +171,7 @@ TEST(MatchRequest, Fates) {
   const std::vector<Entry> deeper = {{"a", "1"}, {"b", "1"}};
   const std::vector<Entry> off = {{"a", "1"}, {"x", "1"}};
   EXPECT_EQ(
-      fates(made, {{unlimited}, {limited}, {deeper}, {off}, {}}),
+      matches(made, {{unlimited}, {limited}, {deeper}, {off}, {}}),
       (Strings{"unlimited", "limited", "unmatched", "unmatched", "unmatched"}));
 }
 
@@ -186,12 +186,12 @@ TEST(MatchRequest, ReplacesByName) {
   const std::vector<Entry> b = {{"b", "1"}};
   const std::vector<Entry> u = {{"u", "1"}};
   const std::vector<Entry> y = {{"y", "1"}};
-  EXPECT_EQ(fates(made, {{a}}), Strings{"limited"});
-  EXPECT_EQ(fates(made, {{a}, {b}}), (Strings{"replaced", "limited"}));
-  EXPECT_EQ(fates(made, {{b}, {a}, {a}}),
+  EXPECT_EQ(matches(made, {{a}}), Strings{"limited"});
+  EXPECT_EQ(matches(made, {{a}, {b}}), (Strings{"replaced", "limited"}));
+  EXPECT_EQ(matches(made, {{b}, {a}, {a}}),
             (Strings{"limited", "replaced", "replaced"}));
   // What is unlimited replaces, and is not replaced.
-  EXPECT_EQ(fates(made, {{u}, {y}, {b}}),
+  EXPECT_EQ(matches(made, {{u}, {y}, {b}}),
             (Strings{"unlimited", "replaced", "limited"}));
   MatchedRequest matched;
   const Asked asked = {{a}, {b}};
@@ -212,7 +212,7 @@ TEST(MatchRequest, LimitOfTheRequest) {
   const DescriptorRequest request{"d", asked};
   ASSERT_TRUE(matched.match(made, request).ok());
   const Rule& rule = *matched.descriptors()[0].rule;
-  EXPECT_EQ(matched.descriptors()[0].fate, Fate::kLimited);
+  EXPECT_EQ(matched.descriptors()[0].match, Match::kLimited);
   EXPECT_EQ(rule.requests_per_unit, 3U);
   EXPECT_EQ(rule.unit, LimitUnit::kWeek);
   EXPECT_FALSE(rule.shadow_mode);
@@ -254,7 +254,7 @@ TEST(MatchRequest, ParentsCountToo) {
     const Asked one = {{entries}};
     const DescriptorRequest request{"d", one};
     EXPECT_TRUE(matched.match(made, request).ok());
-    EXPECT_EQ(matched.descriptors()[0].fate, Fate::kLimited);
+    EXPECT_EQ(matched.descriptors()[0].match, Match::kLimited);
     return levels(matched);
   };
   EXPECT_EQ(levels_of(c),

@@ -94,9 +94,10 @@ inline std::string text_of(const EnvoyAnswer& answer) {
   std::string text = name(answer.overall, "OK:", "OVER:");
   for (const DescriptorStatus& status : answer.statuses) {
     text += &status == answer.statuses.begin() ? " " : ", ";
-    text += status.fate == Fate::kLimited ? name(status.code, "ok ", "over ") +
-                                                std::to_string(status.remaining)
-                                          : "-";
+    text += status.match == Match::kLimited
+                ? name(status.code, "ok ", "over ") +
+                      std::to_string(status.remaining)
+                : "-";
   }
   return text;
 }
