@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMaxBatch = 512;
 constexpr Duration kInterval = kOneSecond;
-constexpr Duration kLongestPause = 30 * kOneSecond;
+constexpr Duration kMaxBackoff = 30 * kOneSecond;
 constexpr int kMaxAttempts = 6;  // for a batch
 
 // Add this to steady_now() to get the time since 1970.
@@ -74,7 +74,7 @@ class SpanExporter::Work {
       batch_.clear();
       return true;
     }
-    pause_ = std::clamp(2 * pause_, kOneSecond, kLongestPause);
+    pause_ = std::clamp(2 * pause_, kOneSecond, kMaxBackoff);
     next_attempt_ = after(steady_now(), pause_);
     if (!result.again || ++attempts_ == kMaxAttempts) {
       lost_ += batch_.size();

@@ -121,11 +121,11 @@ class Request {
 void expect_status(const MatchedDescriptor& matched, const json& status) {
   if (!status.contains("current_limit")) {
     const bool unlimited = status.contains("remaining");
-    EXPECT_EQ(matched.fate == Fate::kUnlimited, unlimited);
-    EXPECT_NE(matched.fate, Fate::kLimited);
+    EXPECT_EQ(matched.match == Match::kUnlimited, unlimited);
+    EXPECT_NE(matched.match, Match::kLimited);
     return;
   }
-  ASSERT_EQ(matched.fate, Fate::kLimited);
+  ASSERT_EQ(matched.match, Match::kLimited);
   const json& limit = status.at("current_limit");
   EXPECT_EQ(matched.rule->requests_per_unit, limit.at(0).get<std::uint32_t>());
   EXPECT_EQ(unit_name(matched.rule->unit), limit.at(1).get<std::string>());
