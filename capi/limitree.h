@@ -543,7 +543,9 @@ enum {
   LIMITREE_PART_CHECK = 2          /* they count but are not charged */
 };
 
-/* A path, and the cost to charge along it. */
+/* A path, the cost to charge along it, and what the request does with its
+ * levels.  A part that is 0, as in `{segments, size, cost}`, charges them; one
+ * that is not named above is LIMITREE_INVALID_ARGUMENT. */
 typedef struct limitree_path {
   const limitree_str *segments;
   size_t size;

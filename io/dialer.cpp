@@ -7,6 +7,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -87,7 +89,12 @@ struct Resolver::Lookup {
   explicit Lookup(Endpoint of) : endpoint(std::move(of)) {}
 
   void run() {
-    detail = look_up(endpoint, SOCK_STREAM, 0, &addresses);
+    try {
+      detail = look_up(endpoint, SOCK_STREAM, 0, &addresses);
+    } catch (const std::bad_alloc&) {  // would end the process
+      addresses.clear();
+      detail.assign("no memory");  // fits into the object
+    }
     done.store(true, std::memory_order_release);
     // The pipe is new and empty: there is room for it.
     [[maybe_unused]] const ssize_t written = write(answer.get(), "", 1);

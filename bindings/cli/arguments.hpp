@@ -21,8 +21,8 @@ inline constexpr std::string_view kOriginal = "ratelimit";
 std::vector<std::string> words_of_original(
     const std::vector<std::string>& words);
 
-// Adds `serve`, with the options that it has in this build.  It runs as the
-// words are parsed, and throws if it cannot serve.
+// Adds `serve`, with the options that it has in this build.  It runs once
+// the words are parsed, and throws if it cannot serve.
 void add_serve(CLI::App* app);
 
 // Runs the command in `words`, which do not include the program's name, and

@@ -138,14 +138,17 @@ def without_memory(service):
     service.limiter().Authorize(request("huge", "x"))  # all threads run
     status = pathlib.Path(f"/proc/{service.process.pid}/status")
     _, most = resource.prlimit(service.process.pid, resource.RLIMIT_DATA)
-    idle = []
-    # A thread that has ended since leaves memory for many connections.
+    idle, limit = [], most
+    # A thread that has ended since leaves memory for many connections, so the
+    # limit follows it down, but never up.
     while not any("is refused: std::bad_alloc" in line
                   for line in service.lines) and len(idle) < 5000:
         text = status.read_text("ascii")
         data = int(text.split("VmData:")[1].split()[0]) * 1024
+        limit = (data + 4_000_000 if limit == resource.RLIM_INFINITY
+                 else min(limit, data + 4_000_000))
         resource.prlimit(service.process.pid, resource.RLIMIT_DATA,
-                         (data + 4_000_000, most))
+                         (limit, most))
         for _ in range(1000):
             idle.append(connect(service))
             with contextlib.suppress(OSError):

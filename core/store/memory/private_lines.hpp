@@ -56,7 +56,8 @@ class PrivateLines {
   static Successor successor(std::uint32_t count) {
     Pages pages = map_pages(count * std::size_t{Lines::kBytes});
     if (pages == nullptr) return {};
-    return {{static_cast<Slot*>(pages.get()), count}, std::move(pages)};
+    Slot* const slots = static_cast<Slot*>(pages.get());
+    return {{slots, count}, std::move(pages)};
   }
   void replace(Successor successor) {
     pages_ = std::move(successor.pages);

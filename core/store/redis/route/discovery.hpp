@@ -43,7 +43,8 @@ struct DiscoveryFailure {
 
 class DiscoveringRouter : public Router {
  public:
-  // After a discovery that failed, no other one begins for this time.
+  // After a discovery that failed, or found no node for some slots, no other
+  // one begins for this time.
   static constexpr Duration kHoldOff = std::chrono::milliseconds(50);
 
   Status discovery_failure() final {
@@ -54,8 +55,8 @@ class DiscoveringRouter : public Router {
  protected:
   class Discovery;
 
-  // The servers that a discovery asks, in this order; one that did not help is
-  // asked last from then on.
+  // The servers that a discovery asks, in this order.  A server that could not
+  // be asked, or answered with an error, is asked last from then on.
   virtual std::vector<Endpoint> to_ask() = 0;
   virtual void move_to_back(const Endpoint& asked) = 0;
 

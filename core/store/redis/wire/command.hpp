@@ -24,7 +24,8 @@ struct FreeReply {
 using Reply = std::unique_ptr<redisReply, FreeReply>;
 
 // What became of a command.  It may be sent again only if it was certainly not
-// sent, or was answered with an error instead of being carried out.
+// sent, or was answered with an error instead of being carried out.  A script
+// that answers with an error may have been carried out in part.
 struct Outcome {
   enum class Fate : std::uint8_t {
     kAnswered,  // `reply` is set; it may be an error reply

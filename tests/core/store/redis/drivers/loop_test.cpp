@@ -209,7 +209,8 @@ class LoopPauses : public testing::TestWithParam<std::pair<int, Duration>> {};
 TEST_P(LoopPauses, CostNobodyAnAnswer) {
   const auto [count, pause] = GetParam();
   const RedisServer server;
-  Host host(server.port(), kSanitized ? 500ms : 50ms);
+  // The server answers in this time even beside busy neighbours.
+  Host host(server.port(), kSanitized ? 500ms : 150ms);
   ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
   const auto before = static_cast<int>(host.finished.size());
   const int right = host.right();
@@ -222,15 +223,15 @@ TEST_P(LoopPauses, CostNobodyAnAnswer) {
   EXPECT_EQ(host.right() - right, 3 * count);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Loop, LoopPauses,
-    testing::Values(std::pair(10, 60ms), std::pair(10, 200ms),
-                    std::pair(10, 500ms), std::pair(1000, 60ms),
-                    std::pair(1000, 200ms), std::pair(1000, 500ms)),
-    [](const auto& of) {
-      return std::to_string(of.param.first) + "CallsOf" +
-             std::to_string(of.param.second / 1ms) + "Ms";
-    });
+INSTANTIATE_TEST_SUITE_P(Loop, LoopPauses,
+                         testing::Values(std::pair(10, 200ms),
+                                         std::pair(10, 500ms),
+                                         std::pair(1000, 200ms),
+                                         std::pair(1000, 500ms)),
+                         [](const auto& of) {
+                           return std::to_string(of.param.first) + "CallsOf" +
+                                  std::to_string(of.param.second / 1ms) + "Ms";
+                         });
 
 // Calls finish even if the host does little but pause, there is no connection
 // at first, and each call takes several steps.
