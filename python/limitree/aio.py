@@ -5,56 +5,31 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from limitree import envoy
 from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
-from limitree.demand import CostOf, Demand, Segment, SegmentOf
-from limitree.envoy import Descriptors, EnvoyResponse
+from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
-from limitree.limits import NOT_GIVEN, Limits
+from limitree.limits import NOT_GIVEN, Limits, Replace
+from limitree.envoy import (
+    Descriptors,
+    DescriptorStats,
+    EnvoyResponse,
+    EnvoyStats,
+)
+from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
-
-if TYPE_CHECKING:
-    from typing_extensions import Concatenate, ParamSpec
-
-    _P = ParamSpec("_P")
-    _R = TypeVar("_R")
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 # The operations of limitree_decide.
 _AUTHORIZE, _PEEK, _SPEND, _REFUND = range(4)
-
-
-def _of_limiter(method: Callable[Concatenate[Limiter, _P], _R]
-                ) -> Callable[Concatenate[AsyncLimiter, _P], _R]:
-    """Return a method of AsyncLimiter that calls one of its Limiter."""
-    @functools.wraps(method)
-    def call(self: AsyncLimiter, /, *args: _P.args, **kwargs: _P.kwargs
-             ) -> _R:
-        return method(self._limiter, *args, **kwargs)
-    return call
-
-
-def _deciding(method: Callable[Concatenate[Limiter, _P], Decision],
-              ask: Callable[Concatenate[Watch, int, _P], Awaitable[Decision]],
-              operation: int
-              ) -> Callable[Concatenate[AsyncLimiter, _P],
-                            Coroutine[Any, Any, Decision]]:
-    """The same for a decision; `ask` waits for it if the store is remote."""
-    @functools.wraps(method)
-    async def decide(self: AsyncLimiter, /, *args: _P.args,
-                     **kwargs: _P.kwargs) -> Decision:
-        if self._watch is None:
-            return method(self._limiter, *args, **kwargs)
-        return await ask(self._watch, operation, *args, **kwargs)
-    return decide
 
 
 class AsyncLimiter:
@@ -78,15 +53,56 @@ class AsyncLimiter:
         # Without a remote store there is nothing to watch.
         self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
-    authorize = _deciding(Limiter.authorize, Watch.ask, _AUTHORIZE)
-    peek = _deciding(Limiter.peek, Watch.ask, _PEEK)
-    spend = _deciding(Limiter.spend, Watch.ask, _SPEND)
-    refund = _deciding(Limiter.refund, Watch.ask, _REFUND)
+    async def authorize(self, *path: Segment, cost: int = 1,
+                        levels: bool | None = None) -> Decision:
+        """Charge every limit along `path` if all allow it, else none."""
+        if self._watch is None:
+            return self._limiter.authorize(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_AUTHORIZE, path, False, cost, levels)
 
-    authorize_all = _deciding(Limiter.authorize_all, Watch.ask_all, _AUTHORIZE)
-    peek_all = _deciding(Limiter.peek_all, Watch.ask_all, _PEEK)
-    spend_all = _deciding(Limiter.spend_all, Watch.ask_all, _SPEND)
-    refund_all = _deciding(Limiter.refund_all, Watch.ask_all, _REFUND)
+    async def authorize_all(self, paths: Iterable[Iterable[Segment]],
+                            cost: Costs = 1, *,
+                            levels: bool | None = None,
+                            part: Parts | None = None) -> Decision:
+        """Charge every limit along all of `paths`, or none."""
+        if self._watch is None:
+            return self._limiter.authorize_all(paths, cost, levels=levels,
+                                               part=part)
+        return await self._watch.ask(_AUTHORIZE, paths, True, cost, levels,
+                                     part)
+
+    async def peek_all(self, paths: Iterable[Iterable[Segment]],
+                       cost: Costs = 1, *,
+                       levels: bool | None = None,
+                       part: Parts | None = None) -> Decision:
+        """Return the Decision of authorize_all, but charge nothing."""
+        if self._watch is None:
+            return self._limiter.peek_all(paths, cost, levels=levels,
+                                          part=part)
+        return await self._watch.ask(_PEEK, paths, True, cost, levels,
+                                     part)
+
+    async def spend_all(self, paths: Iterable[Iterable[Segment]],
+                        cost: Costs = 1, *,
+                        levels: bool | None = None,
+                        part: Parts | None = None) -> Decision:
+        """Charge along all of `paths`, even if the costs do not fit."""
+        if self._watch is None:
+            return self._limiter.spend_all(paths, cost, levels=levels,
+                                           part=part)
+        return await self._watch.ask(_SPEND, paths, True, cost, levels,
+                                     part)
+
+    async def refund_all(self, paths: Iterable[Iterable[Segment]],
+                         cost: Costs = 1, *,
+                         levels: bool | None = None,
+                         part: Parts | None = None) -> Decision:
+        """Give back to every limit along all of `paths`."""
+        if self._watch is None:
+            return self._limiter.refund_all(paths, cost, levels=levels,
+                                            part=part)
+        return await self._watch.ask(_REFUND, paths, True, cost, levels,
+                                     part)
 
     async def authorize_action_for_user(
             self, user: Segment, action: Segment, cost: int = 1, *,
@@ -101,6 +117,27 @@ class AsyncLimiter:
         decision = await self.authorize("user", user, action, cost=cost,
                                         levels=levels)
         return denial_or_none(decision)
+
+    async def peek(self, *path: Segment, cost: int = 1,
+                   levels: bool | None = None) -> Decision:
+        """Return the Decision of authorize, but charge nothing."""
+        if self._watch is None:
+            return self._limiter.peek(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_PEEK, path, False, cost, levels)
+
+    async def spend(self, *path: Segment, cost: int = 1,
+                    levels: bool | None = None) -> Decision:
+        """Charge `cost` even if it does not fit."""
+        if self._watch is None:
+            return self._limiter.spend(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_SPEND, path, False, cost, levels)
+
+    async def refund(self, *path: Segment, cost: int = 1,
+                     levels: bool | None = None) -> Decision:
+        """Give `cost` back to every limit along `path`."""
+        if self._watch is None:
+            return self._limiter.refund(*path, cost=cost, levels=levels)
+        return await self._watch.ask(_REFUND, path, False, cost, levels)
 
     async def should_rate_limit(self, domain: Segment, descriptors: Descriptors,
                                 hits_addend: int = 1, *, metadata: bool = False
@@ -123,6 +160,10 @@ class AsyncLimiter:
             self._limiter.reset(*path, leaf=leaf)
         else:
             await asyncio.to_thread(self._limiter.reset, *path, leaf=leaf)
+
+    def set_pressure(self, pressure: float) -> None:
+        """Set how busy this process is, as Limiter.set_pressure."""
+        self._limiter.set_pressure(pressure)
 
     async def ping(self) -> float:
         """Check that the store answers, as Limiter.ping; see reset."""
@@ -172,16 +213,38 @@ class AsyncLimiter:
 
         return decorate
 
-    # These do not ask the store.
-    descriptor_stats = _of_limiter(Limiter.descriptor_stats)
-    envoy_stats = _of_limiter(Limiter.envoy_stats)
-    limit_stats = _of_limiter(Limiter.limit_stats)
-    prometheus = _of_limiter(Limiter.prometheus)
-    put = _of_limiter(Limiter.put)
-    reload = _of_limiter(Limiter.reload)
-    reload_descriptors = _of_limiter(Limiter.reload_descriptors)
-    set_pressure = _of_limiter(Limiter.set_pressure)
-    stats = _of_limiter(Limiter.stats)
+    def reload(self, limits: Limits | None = None) -> None:
+        """Replace the limits, as Limiter.reload."""
+        self._limiter.reload(limits)
+
+    def reload_descriptors(self, descriptors: Limits | None = None) -> None:
+        """Replace the descriptors, as Limiter.reload_descriptors."""
+        self._limiter.reload_descriptors(descriptors)
+
+    def descriptor_stats(self) -> list[DescriptorStats]:
+        """Return the hits of rules, by their names in metrics."""
+        return self._limiter.descriptor_stats()
+
+    def envoy_stats(self) -> EnvoyStats:
+        """Return the counters of requests of Envoy."""
+        return self._limiter.envoy_stats()
+
+    def put(self, name: str, node: str | Mapping[str, object], *,
+            replace: Replace = False) -> None:
+        """Add one top-level name, or replace it, as Limiter.put."""
+        self._limiter.put(name, node, replace=replace)
+
+    def stats(self) -> Stats:
+        """Return the counters."""
+        return self._limiter.stats()
+
+    def prometheus(self) -> str:
+        """Return all counters in the text format of Prometheus."""
+        return self._limiter.prometheus()
+
+    def limit_stats(self) -> list[LimitStats]:
+        """Return the counters of each limit."""
+        return self._limiter.limit_stats()
 
     @property
     def closed(self) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, Union, cast
 
-from limitree.demand import Costs, Parts, Segment
+from limitree.demand import Costs, Parts
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Limiter
@@ -52,23 +52,16 @@ class Watch:
         self._waiting: set[asyncio.Future[Any]] = set()
         self._due = False
 
-    async def ask(self, operation: int, *path: Segment, cost: int = 1,
-                  levels: bool | None = None) -> Decision:
-        """Return the Decision of the store about one path.
+    async def ask(self, operation: int, paths: object, several: bool,
+                  cost: Costs, levels: bool | None,
+                  part: Parts | None = None) -> Decision:
+        """Return the Decision of the store.
 
         Raises RuntimeError while another event loop waits for answers.
         """
-        return cast("Decision", await self._answer(
-            lambda make: self._limiter._start(
-                operation, path, False, cost, levels, make)))
-
-    async def ask_all(self, operation: int, paths: Iterable[Iterable[Segment]],
-                      cost: Costs = 1, *, levels: bool | None = None,
-                      part: Parts | None = None) -> Decision:
-        """The same for several paths."""
-        return cast("Decision", await self._answer(
-            lambda make: self._limiter._start(
-                operation, paths, True, cost, levels, make, part)))
+        answer = await self._answer(lambda make: self._limiter._start(
+            operation, paths, several, cost, levels, make, part))
+        return cast("Decision", answer)
 
     async def ask_envoy(self, request: Request) -> Any:
         """The same for Limiter._start_envoy."""
