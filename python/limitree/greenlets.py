@@ -73,8 +73,11 @@ class Watch:
             return True
         if self._pid == os.getpid() and limiter._pending:
             return False
+        fd = limiter._loop_fd()
+        if fd < 0:  # closed: the call without greenlets raises the error
+            return False
         self._detach()
-        self._io = hub.loop.io(limiter._loop_fd(), 1)  # 1: to read
+        self._io = hub.loop.io(fd, 1)  # 1: to read
         limiter._set_loop_wakeups(False)  # _send does that
         self._hub, self._pid = hub, os.getpid()
         self._due = False

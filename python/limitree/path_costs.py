@@ -64,7 +64,8 @@ class PathCosts:
     @property
     def is_deferred(self) -> bool:
         """Whether some path is charged after the response, if at all."""
-        return any(self.whens)
+        # A callable may be false.
+        return self.whens.count(None) < len(self.whens)
 
     def _parts(self) -> list[Part]:
         return ["charge" if when is None else "check" for when in self.whens]

@@ -681,6 +681,15 @@ def test_each_start_of_an_application_has_a_limiter(app):
                 200, 429]
 
 
+def test_methods_of_a_limiter_as_routes(app):
+    limiter = limitree.AsyncLimiter(TREE)
+    app.get("/metrics", response_class=PlainTextResponse)(limiter.prometheus)
+    app.get("/stats")(limiter.stats)
+    with client_of(app) as client:
+        assert "limitree_limits" in client.get("/metrics").text
+        assert client.get("/stats").json()["allowed"] == 0
+
+
 def test_the_loop_goes_on_while_a_route_is_added(app, monkeypatch):
     """Adding a route takes a while if there are many limits."""
     adding, pinged = threading.Event(), threading.Event()

@@ -112,6 +112,20 @@ def test_a_bucket_is_charged_now_and_later(app, late, left):
         assert seen.remaining == expected
 
 
+class Statuses(set):
+    """A callable that is false while it is empty."""
+
+    def __call__(self, answer):
+        return answer.status_code in self
+
+
+def test_deduct_when_is_a_callable_that_is_false(app):
+    limiter = Limiter(who, app=app)
+    app.get("/", endpoint="x")(
+        limiter.limit("3/hour", deduct_when=Statuses())(lambda: ""))
+    assert codes(app.test_client(), "/", 5) == [200] * 5
+
+
 def test_deduct_when_the_view_fails(app):
     app.testing = False
     limiter = Limiter(who, app=app, default_limits=["1/hour"],

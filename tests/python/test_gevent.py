@@ -166,6 +166,7 @@ def test_a_store_that_dies_and_a_limiter_that_is_closed():
     gevent.sleep(0.02)
     limiter.close()
     assert None not in [one.get() for one in waiting]
+    assert ask() == "the limiter is closed"
     os.kill(pid, signal.SIGCONT)
     """)
 

@@ -80,7 +80,8 @@ class Rule:
             raise ValueError("shared limits need the name of their scope")
         when = self.deduct_when
         #: The same function; its result only counts as true or false.
-        self.charge_when = when and (lambda response: bool(when(response)))
+        self.charge_when = None if when is None else (
+            lambda response: bool(when(response)))
 
     def applies_to(self, method: str) -> bool:
         """Return whether requests with this method are limited."""
