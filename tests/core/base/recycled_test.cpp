@@ -55,6 +55,12 @@ void release(void* block) {
 __attribute__((noinline)) void* operator new(std::size_t size) {
   return limitree::allocate(size);
 }
+// std::stable_sort() takes memory with this one, and AddressSanitizer has its
+// own.
+__attribute__((noinline)) void* operator new(std::size_t size,
+                                             const std::nothrow_t&) noexcept {
+  return limitree::allocate(size);
+}
 __attribute__((noinline)) void operator delete(void* block) noexcept {
   limitree::release(block);
 }
