@@ -9,9 +9,7 @@ namespace {
 
 TroubleListener trouble_listener = nullptr;
 
-void tell_lost_work(const char* why) {
-  tell_trouble(std::string("some work is lost: ") + why);
-}
+void tell_lost_work(const char* why) { tell_trouble("some work is lost", why); }
 
 }  // namespace
 
@@ -19,8 +17,8 @@ void listen_to_trouble(TroubleListener listener) {
   trouble_listener = listener;
 }
 
-void tell_trouble(const std::string& what) {
-  if (trouble_listener != nullptr) trouble_listener(what);
+void tell_trouble(std::string_view what, std::string_view why) {
+  if (trouble_listener != nullptr) trouble_listener(what, why);
 }
 
 void tell_exception() noexcept {
@@ -28,7 +26,7 @@ void tell_exception() noexcept {
     try {
       throw;
     } catch (const std::bad_alloc&) {
-      // A report would need memory, too.
+      // Any work may lack memory; who cannot do without it says so itself.
     } catch (const std::exception& error) {
       tell_lost_work(error.what());
     } catch (...) {

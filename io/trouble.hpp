@@ -3,16 +3,17 @@
 #ifndef LIMITREE_IO_TROUBLE_HPP
 #define LIMITREE_IO_TROUBLE_HPP
 
-#include <string>
+#include <string_view>
 
 namespace limitree {
 
-// From any thread.
-using TroubleListener = void (*)(const std::string& what);
+// From any thread.  `why` may be empty.
+using TroubleListener = void (*)(std::string_view what, std::string_view why);
 
 // Before other threads run.
 void listen_to_trouble(TroubleListener listener);
-void tell_trouble(const std::string& what);
+// Needs no memory: that may be what is missing.
+void tell_trouble(std::string_view what, std::string_view why = {});
 
 // To be called where an exception is caught.
 void tell_exception() noexcept;

@@ -133,7 +133,7 @@ void ConnectionSet::connect(Fd fd, Permit permit, const Access& access,
     Connection* const key = connection.get();
     connections_.emplace(key, std::move(connection));
   } catch (const std::exception& error) {
-    tell_trouble(std::string("a connection is refused: ") + error.what());
+    tell_trouble("a connection is refused", error.what());
   }
 }
 

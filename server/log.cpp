@@ -6,8 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
+#include <initializer_list>
+#include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "io/loop.hpp"
 #include "json/writer.hpp"
@@ -26,32 +29,49 @@ const char* name_of(LogLevel level) {
   return kNames[static_cast<std::size_t>(level)];
 }
 
+// Where lines are composed, one at a time.  set_log() reserves the memory: a
+// service that has none left must be able to say so.
+struct Composer {
+  std::mutex lock;
+  std::string message;
+  std::string line;
+} composer;
+
+constexpr std::size_t kUsualSize = 2000;
+
 // One object, with the time now.
-std::string json_line(LogLevel level, const std::string& message) {
+void append_json(LogLevel level) {
   const std::time_t time = std::time(nullptr);
   std::tm utc{};
   gmtime_r(&time, &utc);
   char shown[32] = "";
   std::strftime(shown, sizeof shown, "%Y-%m-%dT%H:%M:%SZ", &utc);
-  std::string line;
-  JsonWriter to(&line);
+  JsonWriter to(&composer.line);
   to.begin_object();
   to.text("@timestamp", shown);
   to.text("level", name_of(level));
-  to.text("@message", message);
+  to.text("@message", composer.message);
   to.end_object();
-  return line;
 }
 
-std::string text_line(LogLevel level, const std::string& message) {
-  std::string line = "limitree serve: ";
-  if (level != LogLevel::kInfo) line += std::string(name_of(level)) + ": ";
-  return line + message;
+void append_text(LogLevel level) {
+  std::string& line = composer.line;
+  line += "limitree serve: ";
+  if (level != LogLevel::kInfo) line.append(name_of(level)).append(": ");
+  line += composer.message;
 }
 
-void write_line(LogLevel level, const std::string& message) {
-  std::string line =
-      log_settings.json ? json_line(level, message) : text_line(level, message);
+void write_line(LogLevel level, std::initializer_list<std::string_view> parts) {
+  const std::lock_guard lock(composer.lock);
+  composer.message.clear();
+  for (const std::string_view part : parts) composer.message += part;
+  std::string& line = composer.line;
+  line.clear();
+  if (log_settings.json) {
+    append_json(level);
+  } else {
+    append_text(level);
+  }
   line += '\n';
   // One call, so that lines of several threads do not mix.  If nobody reads
   // them, the service goes on.
@@ -61,14 +81,16 @@ void write_line(LogLevel level, const std::string& message) {
 
 }  // namespace
 
-void set_log(const LogSettings& settings) { log_settings = settings; }
-
-void log_line(const std::string& message) {
-  log_line(LogLevel::kInfo, message);
+void set_log(const LogSettings& settings) {
+  log_settings = settings;
+  composer.message.reserve(kUsualSize);
+  composer.line.reserve(kUsualSize + kUsualSize / 2);  // with escapes
 }
 
-void log_line(LogLevel level, const std::string& message) {
-  if (level <= log_settings.level) write_line(level, message);
+void log_line(const std::string& text) { log_line(LogLevel::kInfo, text); }
+
+void log_line(LogLevel level, const std::string& text) {
+  if (level <= log_settings.level) write_line(level, {text});
 }
 
 void log_event(std::int32_t /*event*/, limitree_str text,
@@ -80,13 +102,13 @@ void log_event(std::int32_t /*event*/, limitree_str text,
   }
 }
 
-void announce(const std::string& message) {
+void announce(const std::string& text) {
   if (log_settings.level >= LogLevel::kWarning) {
-    write_line(LogLevel::kInfo, message);
+    write_line(LogLevel::kInfo, {text});
   }
 }
 
-void log_trouble(const std::string& what) {
+void log_trouble(std::string_view what, std::string_view why) {
   static std::atomic<Monotonic> quiet_until{Monotonic{}};
   static std::atomic<std::uint64_t> untold{0};
   const Monotonic now = steady_now();
@@ -97,10 +119,11 @@ void log_trouble(const std::string& what) {
     return;
   }
   const std::uint64_t others = untold.exchange(0);
-  log_line(LogLevel::kError,
-           what + (others == 0 ? ""
-                               : ", " + std::to_string(others) +
-                                     " other failures since the last message"));
+  const std::string count = others == 0 ? "" : std::to_string(others);
+  write_line(
+      LogLevel::kError,
+      {what, why.empty() ? "" : ": ", why, others == 0 ? "" : ", ", count,
+       others == 0 ? "" : " other failures since the last message"});
 }
 
 }  // namespace limitree::server

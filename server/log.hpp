@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "config/settings.hpp"
 #include "limitree.h"
@@ -20,8 +21,9 @@ void log_line(LogLevel level, const std::string& message);
 // As the first one, but also shown if only warnings are logged.
 void announce(const std::string& message);
 // Logs what has gone wrong, at most once a minute.  Every request may fail, so
-// further messages are only counted.  From any thread.
-void log_trouble(const std::string& what);
+// further messages are only counted.  From any thread, and without new memory
+// for a message of usual length.
+void log_trouble(std::string_view what, std::string_view why);
 
 // The limitree_log_fn of the service.
 void log_event(std::int32_t event, limitree_str text, void* user_data) noexcept;

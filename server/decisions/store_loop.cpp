@@ -22,7 +22,7 @@ constexpr std::size_t kMaxWaiting = 50'000;
 void fail(PendingRequest* request, const char* why) noexcept {
   try {
     request->fail();
-    tell_trouble(std::string("a request cannot be answered: ") + why);
+    tell_trouble("a request cannot be answered", why);
   } catch (...) {
     // There is no memory: the deadline of the client ends the call.
   }

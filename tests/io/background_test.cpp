@@ -70,7 +70,9 @@ TEST(Background, WhatTheThreadOwnsIsGoneBeforeTheOwnerGoesOn) {
 
 TEST(Background, AnExceptionEndsTheThreadOnly) {
   static std::promise<std::string> told;
-  listen_to_trouble([](const std::string& what) { told.set_value(what); });
+  listen_to_trouble([](std::string_view what, std::string_view why) {
+    told.set_value(std::string(what).append(": ").append(why));
+  });
   const Monotonic begun = steady_now();
   {
     const Background thread(

@@ -183,7 +183,9 @@ TEST(Loop, TimersRunOnceTheirTimeHasCome) {
 TEST(Loop, GoesOnAfterExceptions) {
   Loop loop;
   static std::vector<std::string> told;
-  listen_to_trouble([](const std::string& what) { told.push_back(what); });
+  listen_to_trouble([](std::string_view what, std::string_view why) {
+    told.push_back(std::string(what).append(": ").append(why));
+  });
   Pair pair;
   Reading bad_watcher([&] {
     loop.remove(pair.ours.get(), &bad_watcher);

@@ -145,8 +145,6 @@ def without_memory(service):
                   for line in service.lines) and len(idle) < 9_000:
         text = status.read_text("ascii")
         data = int(text.split("VmData:")[1].split()[0]) * 1024
-        if 0 < limit < data + 65_536:
-            break  # nor was there memory for a line that says so
         limit = (data + 4_000_000 if limit == resource.RLIM_INFINITY
                  else min(limit, data + 4_000_000))
         resource.prlimit(service.process.pid, resource.RLIMIT_DATA,

@@ -12,7 +12,9 @@ namespace {
 std::string told;
 
 TEST(MessageForClient, WhatIsWrongWithTheStoreIsNotForClients) {
-  listen_to_trouble([](const std::string& why) { told += why + '\n'; });
+  listen_to_trouble([](std::string_view what, std::string_view /*why*/) {
+    told.append(what).append("\n");
+  });
   const auto message = [](limitree_status status) {
     return message_for_client(status, nullptr);
   };

@@ -541,7 +541,9 @@ TEST_F(Http2, WithoutMemoryTheConnectionEnds) {
 
 TEST_F(Http2, AnExceptionEndsTheConnectionAndIsTold) {
   static std::string told;
-  listen_to_trouble([](const std::string& what) { told += what; });
+  listen_to_trouble([](std::string_view what, std::string_view why) {
+    told.append(what).append(": ").append(why);
+  });
   has_bug_ = true;
   connect();
   send(begin() + post(1));
