@@ -67,12 +67,10 @@ void check_depth(int depth) {
 }
 
 std::string unit_text(std::int32_t unit) {
-  static constexpr std::string_view kUnits[] = {
-      "UNKNOWN", "SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR", "WEEK"};
-  if (unit >= 0 && unit < static_cast<std::int32_t>(std::size(kUnits))) {
-    return std::string(kUnits[unit]);
-  }
-  return std::to_string(unit);
+  const std::string name = limitree_unit_name(unit);
+  const bool has_name = unit == LIMITREE_UNIT_UNKNOWN ||
+                        name != limitree_unit_name(LIMITREE_UNIT_UNKNOWN);
+  return has_name ? name : std::to_string(unit);
 }
 
 void write_number(double number, JsonWriter* out) {

@@ -12,12 +12,13 @@ namespace {
 constexpr std::size_t kMaxValues = 1 << 17;
 
 // Memory for more than most requests have is not kept for the next one.
-constexpr std::size_t kMaxKept = 64 * 1024;  // bytes
+constexpr std::size_t kMaxKeptBytes = 64 * 1024;  // bytes
 
 template <typename Container>
 void start(Container* made) {
   made->clear();
-  if (made->capacity() * sizeof(typename Container::value_type) > kMaxKept) {
+  if (made->capacity() * sizeof(typename Container::value_type) >
+      kMaxKeptBytes) {
     made->shrink_to_fit();
   }
 }

@@ -4,15 +4,220 @@
 #include <chrono>
 #include <cstddef>
 #include <exception>
+#include <optional>
+#include <protozero/pbf_writer.hpp>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "io/loop.hpp"
 #include "trace/http_post.hpp"
-#include "trace/otlp.hpp"
 
 namespace limitree::server {
 
 namespace {
+
+// ---- Messages
+// ------------------------------------------------------------------
+
+using protozero::pbf_writer;
+
+// The numbers of the fields, by their messages.
+enum Request : protozero::pbf_tag_type { kResourceSpans = 1 };
+enum ResourceSpans : protozero::pbf_tag_type { kResource = 1, kScopeSpans = 2 };
+enum Resource : protozero::pbf_tag_type { kResourceAttributes = 1 };
+enum ScopeSpans : protozero::pbf_tag_type { kScope = 1, kSpans = 2 };
+enum Scope : protozero::pbf_tag_type { kScopeName = 1 };
+enum KeyValue : protozero::pbf_tag_type { kKey = 1, kValue = 2 };
+enum AnyValue : protozero::pbf_tag_type { kString = 1, kInt = 3 };
+enum Status : protozero::pbf_tag_type { kCode = 3 };
+enum SpanField : protozero::pbf_tag_type {
+  kTraceId = 1,
+  kSpanId = 2,
+  kParentId = 4,
+  kName = 5,
+  kKind = 6,
+  kStart = 7,
+  kEnd = 8,
+  kAttributes = 9,
+  kStatus = 15,
+};
+
+constexpr std::int32_t kServer = 2;     // a kind
+constexpr std::int32_t kErrorCode = 2;  // a code of Status
+
+// The statuses of HTTP and the codes of gRPC that are the server's fault.
+bool is_http_fault(std::uint16_t status) { return status >= 500; }
+
+bool is_grpc_fault(std::uint16_t code) {
+  constexpr std::uint16_t kUnknown = 2;
+  constexpr std::uint16_t kDeadlineExceeded = 4;
+  constexpr std::uint16_t kUnimplemented = 12;
+  constexpr std::uint16_t kInternal = 13;
+  constexpr std::uint16_t kUnavailable = 14;
+  constexpr std::uint16_t kDataLoss = 15;
+  return code == kUnknown || code == kDeadlineExceeded ||
+         code == kUnimplemented || code == kInternal || code == kUnavailable ||
+         code == kDataLoss;
+}
+
+void add_attribute(protozero::pbf_tag_type tag, std::string_view name,
+                   std::string_view value, std::string* to) {
+  pbf_writer all(*to);
+  pbf_writer attribute(all, tag);
+  attribute.add_string(kKey, name.data(), name.size());
+  pbf_writer any(attribute, kValue);
+  any.add_string(kString, value.data(), value.size());
+}
+
+void add_number(std::string_view name, std::int64_t value, pbf_writer* span) {
+  pbf_writer attribute(*span, kAttributes);
+  attribute.add_string(kKey, name.data(), name.size());
+  pbf_writer any(attribute, kValue);
+  any.add_int64(kInt, value);
+}
+
+template <std::size_t kSize>
+void add_id(protozero::pbf_tag_type tag,
+            const std::array<std::uint8_t, kSize>& id, pbf_writer* span) {
+  span->add_bytes(tag, reinterpret_cast<const char*>(id.data()), kSize);
+}
+
+// A random UUID, version 4.
+std::string make_uuid() {
+  std::array<std::uint8_t, 16> bytes;
+  RandomBytes().fill(bytes);
+  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0F) | 0x40);
+  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3F) | 0x80);
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += "0123456789abcdef"[bytes[i] >> 4];
+    text += "0123456789abcdef"[bytes[i] & 15];
+  }
+  return text;
+}
+
+// Writes opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest.
+class OtlpWriter {
+ public:
+  // `operations` are paths of gRPC such as "/grpc.health.v1.Health/Check", and
+  // of HTTP such as "POST /v1/authorize", where the method _OTHER stands for
+  // methods without their own operation.  The number of an operation is its
+  // index.
+  OtlpWriter(const TraceSettings& settings,
+             const std::vector<std::string>& operations);
+
+  // `to_unix` is added to times to get nanoseconds since 1970.
+  std::string write(std::span<const Span> spans, Duration to_unix) const;
+
+ private:
+  struct Operation {
+    std::string name;  // "grpc.health.v1.Health/Check", "POST /v1/authorize"
+    std::string attributes;
+    bool is_http;
+  };
+
+  static Operation grpc_operation(std::string_view path);
+  static Operation http_operation(std::string_view text);
+  std::string write_span(const Span& span, Duration to_unix) const;
+
+  std::string resource_;
+  std::vector<Operation> operations_;
+};
+
+OtlpWriter::OtlpWriter(const TraceSettings& settings,
+                       const std::vector<std::string>& operations) {
+  const auto add = [this](std::string_view name, const std::string& value) {
+    add_attribute(kResourceAttributes, name, value, &resource_);
+  };
+  add("service.name", settings.service_name);
+  if (!settings.service_namespace.empty()) {
+    add("service.namespace", settings.service_namespace);
+  }
+  add("service.instance.id", settings.service_instance_id.empty()
+                                 ? make_uuid()
+                                 : settings.service_instance_id);
+  for (const std::string& one : operations) {
+    operations_.push_back(one.starts_with('/') ? grpc_operation(one)
+                                               : http_operation(one));
+  }
+}
+
+OtlpWriter::Operation OtlpWriter::grpc_operation(std::string_view path) {
+  Operation made{std::string(path.substr(1)), {}, false};
+  const std::string_view name = made.name;
+  const std::size_t slash = std::min(name.find('/'), name.size() - 1);
+  add_attribute(kAttributes, "rpc.system", "grpc", &made.attributes);
+  add_attribute(kAttributes, "rpc.service", name.substr(0, slash),
+                &made.attributes);
+  add_attribute(kAttributes, "rpc.method", name.substr(slash + 1),
+                &made.attributes);
+  return made;
+}
+
+OtlpWriter::Operation OtlpWriter::http_operation(std::string_view text) {
+  const std::size_t blank = text.find(' ');
+  const std::string_view method = text.substr(0, blank);
+  const std::string_view path = text.substr(blank + 1);
+  Operation made{std::string(text), {}, true};
+  if (method == "_OTHER") made.name = "HTTP " + std::string(path);
+  add_attribute(kAttributes, "http.request.method", method, &made.attributes);
+  add_attribute(kAttributes, "http.route", path, &made.attributes);
+  add_attribute(kAttributes, "url.path", path, &made.attributes);
+  return made;
+}
+
+std::string OtlpWriter::write_span(const Span& span, Duration to_unix) const {
+  const Operation& operation = operations_[span.operation];
+  std::string text;
+  pbf_writer writer(text);
+  add_id(kTraceId, span.trace_id, &writer);
+  add_id(kSpanId, span.span_id, &writer);
+  if (span.parent_id != SpanId{}) add_id(kParentId, span.parent_id, &writer);
+  writer.add_string(kName, operation.name);
+  writer.add_enum(kKind, kServer);
+  const auto unix_ns = [&](Monotonic at) {
+    return static_cast<std::uint64_t>(
+        (at.time_since_epoch() + to_unix).count());
+  };
+  writer.add_fixed64(kStart, unix_ns(span.begun));
+  writer.add_fixed64(kEnd, unix_ns(span.ended));
+  text += operation.attributes;
+  if (!operation.is_http) {
+    add_number("rpc.grpc.status_code", span.status, &writer);
+  } else if (span.status != 0) {
+    add_number("http.response.status_code", span.status, &writer);
+  }
+  if (operation.is_http ? is_http_fault(span.status)
+                        : is_grpc_fault(span.status)) {
+    pbf_writer status(writer, kStatus);
+    status.add_enum(kCode, kErrorCode);
+  }
+  return text;
+}
+
+std::string OtlpWriter::write(std::span<const Span> spans,
+                              Duration to_unix) const {
+  std::string text;
+  pbf_writer request(text);
+  pbf_writer resource_spans(request, kResourceSpans);
+  resource_spans.add_message(kResource, resource_);
+  pbf_writer scope_spans(resource_spans, kScopeSpans);
+  {
+    pbf_writer scope(scope_spans, kScope);
+    scope.add_string(kScopeName, "limitree");
+  }
+  for (const Span& span : spans) {
+    scope_spans.add_message(kSpans, write_span(span, to_unix));
+  }
+  scope_spans.commit();
+  resource_spans.commit();
+  return text;
+}
+
+// ---- The thread
+// ----------------------------------------------------------------
 
 constexpr std::size_t kMaxBatch = 512;
 constexpr Duration kInterval = kOneSecond;
@@ -30,13 +235,8 @@ Duration to_unix() {
 // The data of the thread.
 class SpanExporter::Work {
  public:
-  Work(const TraceSettings& settings, OtlpWriter writer,
-       std::vector<std::shared_ptr<Tracer>> tracers,
-       std::function<void(const std::string&)> say)
-      : post_(make_http_post(settings)),
-        writer_(std::move(writer)),
-        tracers_(std::move(tracers)),
-        say_(std::move(say)) {
+  Work(const TraceSettings& from, std::function<void(const std::string&)> say)
+      : settings(from), post_(make_http_post(from)), say_(std::move(say)) {
     batch_.reserve(kMaxBatch);
   }
 
@@ -50,13 +250,22 @@ class SpanExporter::Work {
     }
   }
 
-  std::uint64_t lost() const { return lost_; }
+  std::uint64_t lost() const {
+    std::uint64_t sum = lost_;
+    for (const auto& tracer : tracers) sum += tracer->lost();
+    return sum;
+  }
+
+  const TraceSettings settings;
+  // Set before the thread starts.
+  std::vector<std::shared_ptr<Tracer>> tracers;
+  std::optional<OtlpWriter> writer;
 
  private:
   // Whether there is anything to send.
   bool collect() {
     Span span;
-    for (const std::shared_ptr<Tracer>& tracer : tracers_) {
+    for (const std::shared_ptr<Tracer>& tracer : tracers) {
       while (batch_.size() < kMaxBatch && tracer->queue()->take(&span)) {
         batch_.push_back(span);
       }
@@ -86,7 +295,7 @@ class SpanExporter::Work {
 
   PostResult post() {
     try {
-      return post_(writer_.write(batch_, to_unix()));
+      return post_(writer->write(batch_, to_unix()));
     } catch (const std::exception& error) {
       return {false, false, error.what()};
     }
@@ -101,8 +310,6 @@ class SpanExporter::Work {
   }
 
   const HttpPost post_;
-  const OtlpWriter writer_;
-  const std::vector<std::shared_ptr<Tracer>> tracers_;
   const std::function<void(const std::string&)> say_;
   std::vector<Span> batch_;
   int attempts_ = 0;
@@ -113,31 +320,27 @@ class SpanExporter::Work {
 };
 
 SpanExporter::SpanExporter(const TraceSettings& settings,
-                           std::function<void(const std::string&)> say)
-    : settings_(settings), say_(std::move(say)) {
-  check_trace(settings_);
+                           std::function<void(const std::string&)> say) {
+  check_trace(settings);
+  work_ = std::make_shared<Work>(settings, std::move(say));
 }
 
 SpanExporter::~SpanExporter() = default;
 
 std::shared_ptr<Tracer> SpanExporter::make_tracer() {
-  tracers_.push_back(std::make_shared<Tracer>(settings_.sampling_rate, [this] {
-    if (thread_ != nullptr) thread_->wake();
-  }));
-  return tracers_.back();
+  work_->tracers.push_back(
+      std::make_shared<Tracer>(work_->settings.sampling_rate, [this] {
+        if (thread_ != nullptr) thread_->wake();
+      }));
+  return work_->tracers.back();
 }
 
 void SpanExporter::start(const std::vector<std::string>& operations) {
-  work_ = std::make_shared<Work>(settings_, OtlpWriter(settings_, operations),
-                                 tracers_, say_);
+  work_->writer.emplace(work_->settings, operations);
   thread_ = std::make_unique<Background>(
       [work = work_](Background::Signal& signal) { work->run(signal); });
 }
 
-std::uint64_t SpanExporter::lost() const {
-  std::uint64_t sum = work_ == nullptr ? 0 : work_->lost();
-  for (const auto& tracer : tracers_) sum += tracer->lost();
-  return sum;
-}
+std::uint64_t SpanExporter::lost() const { return work_->lost(); }
 
 }  // namespace limitree::server

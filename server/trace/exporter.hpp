@@ -27,8 +27,6 @@ class SpanExporter {
                std::function<void(const std::string&)> say);
   // Sends what is there.
   ~SpanExporter();
-  SpanExporter(const SpanExporter&) = delete;
-  SpanExporter& operator=(const SpanExporter&) = delete;
 
   // Makes a tracer for a worker.  Call this before start().
   std::shared_ptr<Tracer> make_tracer();
@@ -43,10 +41,7 @@ class SpanExporter {
  private:
   class Work;
 
-  const TraceSettings settings_;
-  const std::function<void(const std::string&)> say_;
   std::shared_ptr<Work> work_;
-  std::vector<std::shared_ptr<Tracer>> tracers_;
   std::unique_ptr<Background> thread_;
 };
 
