@@ -136,24 +136,21 @@ std::array getters = {
     field<&limitree_decision::binding_reset_after_ns, as_seconds>(
         "binding_reset_after",
         "Seconds until the bucket of the binding level is full."),
-    PyGetSetDef{"levels", get_levels, nullptr,
-                "A tuple with the Level of each limit met, from the root to "
-                "the leaf, path\nafter path, at most 64; None unless asked "
-                "for by `levels=True`.",
-                nullptr},
-    PyGetSetDef{"source", get_source, nullptr,
-                "Who decided: 'store', 'deny_cache', 'local', 'allow' or "
-                "'deny'.",
-                nullptr},
-    PyGetSetDef{"unlimited", get_flag<LIMITREE_UNLIMITED>, nullptr,
-                "Whether there is no limit on the path.", nullptr},
-    PyGetSetDef{"shadowed", get_flag<LIMITREE_SHADOWED>, nullptr,
-                "Whether a limit in mode shadow would have denied.", nullptr},
-    PyGetSetDef{"degraded", get_flag<LIMITREE_DEGRADED>, nullptr,
-                "Whether the store failed and on_store_error decided.",
-                nullptr},
-    PyGetSetDef{"soft", get_flag<LIMITREE_SOFT>, nullptr,
-                "Whether it was allowed out of the overrun share.", nullptr},
+    attribute("levels", get_levels,
+              "A tuple with the Level of each limit met, from the root to "
+              "the leaf, path\nafter path, at most 64; None unless asked "
+              "for by `levels=True`."),
+    attribute("source", get_source,
+              "Who decided: 'store', 'deny_cache', 'local', 'allow' or "
+              "'deny'."),
+    attribute("unlimited", get_flag<LIMITREE_UNLIMITED>,
+              "Whether there is no limit on the path."),
+    attribute("shadowed", get_flag<LIMITREE_SHADOWED>,
+              "Whether a limit in mode shadow would have denied."),
+    attribute("degraded", get_flag<LIMITREE_DEGRADED>,
+              "Whether the store failed and on_store_error decided."),
+    attribute("soft", get_flag<LIMITREE_SOFT>,
+              "Whether it was allowed out of the overrun share."),
     PyGetSetDef{},
 };
 

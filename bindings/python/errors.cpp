@@ -1,7 +1,6 @@
 #include "errors.hpp"
 
 #include <exception>
-#include <new>
 #include <string>
 
 namespace py = pybind11;
@@ -32,14 +31,10 @@ py::object exception_of(const Error& error) {
 PyObject* raise(limitree_status status, limitree_error* error) {
   const ErrorHandle owner(error);
   if (status == LIMITREE_OUT_OF_MEMORY) return PyErr_NoMemory();
-  try {
+  return guarded([&]() -> PyObject* {
     set_error(Error::from(status, error));
-  } catch (py::error_already_set& failure) {
-    failure.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  }
-  return nullptr;
+    return nullptr;
+  });
 }
 
 void translate_errors() {

@@ -7,6 +7,8 @@
 #include <Python.h>
 #include <pybind11/pybind11.h>
 
+#include <new>
+
 #include "limitree.hpp"
 
 namespace limitree::python {
@@ -27,6 +29,21 @@ PyObject* raise(limitree_status status, limitree_error* error);
 // Throws the Python error that is set, unless `done`.
 inline void require(bool done) {
   if (!done) throw pybind11::error_already_set();
+}
+
+// Runs `call()`, which returns an object.  Errors become Python's.
+template <typename Call>
+PyObject* guarded(const Call& call) {
+  try {
+    return call();
+  } catch (const Error& error) {
+    PyErr_SetString(PyExc_ValueError, error.what());
+  } catch (pybind11::error_already_set& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  }
+  return nullptr;
 }
 
 // Lets functions that pybind11 binds throw Error.

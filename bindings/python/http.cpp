@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <new>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,21 +17,6 @@ namespace py = pybind11;
 namespace limitree::python {
 
 namespace {
-
-// Runs `write()`, which returns an object.  Errors become Python's.
-template <typename Write>
-PyObject* guarded(const Write& write) {
-  try {
-    return write();
-  } catch (const Error& error) {
-    PyErr_SetString(PyExc_ValueError, error.what());
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  }
-  return nullptr;
-}
 
 // The levels of a decision as C has them.
 class Levels {

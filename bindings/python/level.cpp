@@ -54,8 +54,8 @@ std::array methods = {
 };
 
 std::array getters = {
-    PyGetSetDef{"policy", get_policy, nullptr,
-                "The limit's place in the tree: 'user:*/trade'.", nullptr},
+    attribute("policy", get_policy,
+              "The limit's place in the tree: 'user:*/trade'."),
     field<&limitree_level::limit, as_count>("limit",
                                             "Tokens in a full bucket."),
     field<&limitree_level::remaining, as_count>("remaining", "Tokens left."),
@@ -81,8 +81,8 @@ std::array getters = {
                                              "Whether the bucket was written."),
     field<&limitree_level::soft, as_bool>(
         "soft", "Whether it fits only thanks to the overrun."),
-    PyGetSetDef{"mode", get_mode, nullptr,
-                "How it takes part: 'enforce', 'shadow' or 'check'.", nullptr},
+    attribute("mode", get_mode,
+              "How it takes part: 'enforce', 'shadow' or 'check'."),
     field<&limitree_level::path, as_count>(
         "path", "Index of the first path that met it."),
     PyGetSetDef{},

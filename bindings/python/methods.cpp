@@ -7,6 +7,7 @@
 #include "arguments.hpp"
 #include "compat.hpp"
 #include "decision.hpp"
+#include "errors.hpp"
 #include "module.hpp"
 #include "native.hpp"
 #include "path_list.hpp"
@@ -38,7 +39,7 @@ PyObject* ask_greenlets(const Native& native, const char* function,
                         PyObject* self, std::int32_t operation,
                         const Arguments& arguments) {
   if (!native.is_remote() || !has_gevent()) return Py_NotImplemented;
-  try {
+  return guarded([&] {
     const py::int_ number(operation);
     const Py_ssize_t named =
         arguments.names == nullptr ? 0 : PyTuple_GET_SIZE(arguments.names);
@@ -52,12 +53,7 @@ PyObject* ask_greenlets(const Native& native, const char* function,
         static_cast<std::size_t>(arguments.positional) + 2, arguments.names);
     if (answer == Py_NotImplemented) Py_DECREF(answer);
     return answer;
-  } catch (py::error_already_set& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  }
-  return nullptr;
+  });
 }
 
 // ---- Methods ----------------------------------------------------------------

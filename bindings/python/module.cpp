@@ -91,14 +91,11 @@ void bind_limiter(py::module_& module) {
                     const std::pair<py::list, bool>&>(),
            py::arg("texts"), py::arg("options"), py::arg("clock"),
            py::arg("levels"), py::arg("descriptors"))
-      .def("close", &Native::close,
-           "Release the store; every call after that raises RuntimeError.")
+      .def("close", &Native::close)
       .def_property_readonly("closed", read<&Native::closed>)
       .def_property_readonly("is_remote", read<&Native::is_remote>)
       .def_property_readonly("is_shared", read<&Native::is_shared>)
-      .def("ping", ping,
-           "Ask the store whether it is there; return the seconds it took.\n\n"
-           "Raises StoreError or StoreTimeout if it is not.")
+      .def("ping", ping)
       .def("set_pressure", set_pressure, py::arg("pressure"),
            "Tell how busy this process is, from 0.0 (idle) to 1.0, which it is "
            "at first.\n\nA limit with `overrun: {percent: N, when: idle}` "

@@ -43,13 +43,18 @@ inline PyObject* as_wait(std::int64_t ns) {
   return as_seconds(ns);
 }
 
-// The definition of the attribute `name`: `member`, converted by `convert`.
+// The definition of an attribute that cannot be set.
+inline PyGetSetDef attribute(const char* name, ::getter get, const char* doc) {
+  return {name, get, nullptr, doc, nullptr};
+}
+
+// The same for the attribute `name`: `member`, converted by `convert`.
 template <typename Object, auto member, PyObject* convert(std::int64_t)>
 PyGetSetDef getter(const char* name, const char* doc) {
   const auto get = [](PyObject* self, void* /*closure*/) {
     return convert(reinterpret_cast<Object*>(self)->value.*member);
   };
-  return {name, get, nullptr, doc, nullptr};
+  return attribute(name, get, doc);
 }
 
 // ---- Equality, hash and state -----------------------------------------------

@@ -28,10 +28,8 @@ _CACHE = "django.middleware.cache.UpdateCacheMiddleware"
 def check_limitree(**others: Any) -> list[CheckMessage]:
     """Return errors and warnings about the settings."""
     found, mistakes = conf.read()
-    errors: list[CheckMessage] = [
-        Error(one.text, hint=one.hint, id=one.id) for one in mistakes]
-    errors += [Error(one.text, hint=one.hint, id=one.id)
-               for one in _limiter(found)]
+    errors = [Error(one.text, id=one.id)
+              for one in (*mistakes, *_limiter(found))]
     return [*errors, *_middleware(found), *_looks_wrong(found)]
 
 

@@ -28,7 +28,6 @@ class Mistake(NamedTuple):
 
     id: str
     text: str
-    hint: str | None = None
 
 
 # ---- Values -----------------------------------------------------------------

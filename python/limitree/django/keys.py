@@ -71,25 +71,24 @@ def user_or_ip(request: HttpRequest, *args: object, **kwargs: object) -> str:
 
 def header(name: str) -> KeyFunction:
     """Return a key function: the value of a header, "" if it is missing."""
-    @_of_request
-    def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
-        return request.headers.get(name, "")
-    return value
+    return _value_in("headers", name)
 
 
 def get(name: str) -> KeyFunction:
     """Return a key function: a parameter of the URL, "" if it is missing."""
-    @_of_request
-    def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
-        return request.GET.get(name, "")
-    return value
+    return _value_in("GET", name)
 
 
 def post(name: str) -> KeyFunction:
     """Return a key function: a field of the form, "" if it is missing."""
+    return _value_in("POST", name)
+
+
+def _value_in(fields: str, name: str) -> KeyFunction:
     @_of_request
     def value(request: HttpRequest, *args: object, **kwargs: object) -> str:
-        return request.POST.get(name, "")
+        found: str = getattr(request, fields).get(name, "")
+        return found
     return value
 
 
