@@ -11,12 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "engine.hpp"
 #include "environment.hpp"
 #include "envoy.hpp"
-#include "http.hpp"
 #include "native.hpp"
-#include "requests.hpp"
 
 namespace limitree::node {
 

@@ -1,5 +1,3 @@
-#include "http.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -11,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calls.hpp"
 #include "environment.hpp"
 #include "layout.hpp"
 #include "limitree.hpp"

@@ -1,6 +1,7 @@
 #include "native.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <new>
 #include <optional>
 #include <span>
@@ -10,20 +11,15 @@ namespace limitree::node {
 
 namespace {
 
+double number(std::int64_t value) { return static_cast<double>(value); }
+
 // Writes one row; returns its end.
 double* write_answer(const Answer& answer, const Pending& pending,
                      Policies* policies, double* to) {
   *to++ = pending.slot;
   *to++ = answer.status;
   if (answer.status < 0) return to;
-  std::size_t count = 0;
-  if (pending.levels != nullptr) {
-    count = std::min(static_cast<std::size_t>(answer.decision.level_count),
-                     kMaxLevels);
-  }
-  write_decision(answer.decision, count, to);
-  return write_levels(pending.levels.get(), count, policies,
-                      to + kDecisionSize);
+  return write_decision(answer.decision, pending.levels.get(), policies, to);
 }
 
 // Answers that are being delivered.  If the thread ends meanwhile, the
@@ -136,6 +132,50 @@ class PoolCall final : public Napi::AsyncWorker {
 };
 
 }  // namespace
+
+std::size_t Policies::number_of(limitree_str policy) {
+  const auto [place, is_new] =
+      numbers_.try_emplace(policy.data, policies_.size());
+  if (is_new) policies_.push_back(policy);
+  return place->second;
+}
+
+double* write_decision(const limitree_decision& decision,
+                       const limitree_level* levels, Policies* policies,
+                       double* to) {
+  const std::size_t count =
+      levels == nullptr
+          ? 0
+          : std::min(static_cast<std::size_t>(decision.level_count),
+                     kMaxLevels);
+  to[kLimit] = number(decision.limit);
+  to[kRemaining] = number(decision.remaining);
+  to[kRetryAfterNs] = number(decision.retry_after_ns);
+  to[kResetAfterNs] = number(decision.reset_after_ns);
+  to[kNextAfterNs] = number(decision.next_after_ns);
+  to[kBindingResetAfterNs] = number(decision.binding_reset_after_ns);
+  to[kBits] = number((decision.limited != 0 ? 1 : 0) |
+                     std::int64_t{decision.flags & 0x7fffu} << 1 |
+                     std::int64_t{decision.source} << 16);
+  to[kLevelCount] = static_cast<double>(count);
+  to += kDecisionSize;
+  for (std::size_t i = 0; i < count; ++i, to += kLevelSize) {
+    const limitree_level& level = levels[i];
+    to[kPolicy] = static_cast<double>(policies->number_of(level.policy));
+    to[kLevelLimit] = number(level.limit);
+    to[kLevelRemaining] = number(level.remaining);
+    to[kLevelRetryAfterNs] = number(level.retry_after_ns);
+    to[kLevelResetAfterNs] = number(level.reset_after_ns);
+    to[kLevelNextAfterNs] = number(level.next_after_ns);
+    to[kGrowsAfterNs] = number(level.grows_after_ns);
+    to[kWindowNs] = number(level.window_ns);
+    to[kLevelCost] = number(level.cost);
+    to[kLevelBits] = number(level.limited | level.charged << 1 |
+                            level.soft << 2 | level.mode << 3);
+    to[kPath] = number(level.path);
+  }
+  return to;
+}
 
 Native::Native(Environment& environment, std::shared_ptr<Engine> engine)
     : environment_(environment),

@@ -5,17 +5,54 @@
 #define LIMITREE_NODE_NATIVE_HPP
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine.hpp"
 #include "environment.hpp"
 #include "envoy.hpp"
-#include "numbers.hpp"
+#include "layout.hpp"
+#include "limitree.h"
 #include "watch.hpp"
 
 namespace limitree::node {
+
+// Numbers for the names of limits: JavaScript asks once for each name.  The
+// names live as long as the limiter.
+class Policies {
+ public:
+  std::size_t number_of(limitree_str policy);
+  // An empty text if there is no such number.
+  limitree_str at(std::size_t number) const {
+    return number < policies_.size() ? policies_[number] : limitree_str{};
+  }
+
+ private:
+  std::unordered_map<const char*, std::size_t> numbers_;
+  std::vector<limitree_str> policies_;
+};
+
+// First segments that have a number, from 1 on, and need not be read again.
+// There are as many as the trees have top-level names; callers cannot add any.
+class Roots {
+ public:
+  std::size_t add(std::string name) {
+    names_.push_back(std::move(name));
+    return names_.size();
+  }
+  limitree_str at(std::size_t number) const {
+    const std::string& name = names_.at(number - 1);
+    return {name.data(), name.size()};
+  }
+
+ private:
+  std::deque<std::string> names_;  // at fixed addresses
+};
 
 // A pending request.  The library owns it from PENDING to its answer.
 struct Pending {
@@ -81,6 +118,13 @@ class Native final : public Closable,
   Roots roots_;
   Watch watch_;
 };
+
+// Writes a decision in the form of layout.hpp: kDecisionSize numbers, and
+// kLevelSize numbers for each level.  Returns their end.  `levels` may be null:
+// they are not wanted.
+double* write_decision(const limitree_decision& decision,
+                       const limitree_level* levels, Policies* policies,
+                       double* to);
 
 // A call that may take long and is not made per request.  It returns a number,
 // or throws Error.

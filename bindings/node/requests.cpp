@@ -1,5 +1,3 @@
-#include "requests.hpp"
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -8,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "native.hpp"
 #include "segments.hpp"
 
@@ -133,17 +132,11 @@ bool Request::refuse(limitree_status status, const std::string& message) const {
   return false;
 }
 
-std::size_t level_count(const limitree_decision& decision) {
-  return std::min(static_cast<std::size_t>(decision.level_count), kMaxLevels);
-}
-
 // Returns undefined.
 napi_value write(const Request& request, const limitree_decision& decision,
                  const limitree_level* levels) {
   double* const to = request.numbers + kInputSize;
-  const std::size_t count = levels == nullptr ? 0 : level_count(decision);
-  write_decision(decision, count, to);
-  write_levels(levels, count, &request.native->policies(), to + kDecisionSize);
+  write_decision(decision, levels, &request.native->policies(), to);
   return nullptr;
 }
 

@@ -24,7 +24,7 @@ import { closed, native } from './native.js';
 import type { Functions } from './native.js';
 import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
 import type {
-  AsyncCallOptions, CallOptions, Costly, Path, Segment,
+  AsyncCallOptions, CallOptions, Path, PathList, Segment,
 } from './requests.js';
 import { labeled, totals } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
@@ -151,34 +151,22 @@ export class Limiter {
    * nothing over all of their limits.  A bucket that several paths reach
    * is charged once, with the largest cost.
    */
-  authorizeAll(
-    paths: readonly (Path | Costly)[],
-    options?: AsyncCallOptions,
-  ): Promise<Decision> {
+  authorizeAll(paths: PathList, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.decideAll(at.AUTHORIZE, paths, options);
   }
 
   /** `peek` over several paths. */
-  peekAll(
-    paths: readonly (Path | Costly)[],
-    options?: AsyncCallOptions,
-  ): Promise<Decision> {
+  peekAll(paths: PathList, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.decideAll(at.PEEK, paths, options);
   }
 
   /** `spend` over several paths; a bucket that they share is charged once. */
-  spendAll(
-    paths: readonly (Path | Costly)[],
-    options?: AsyncCallOptions,
-  ): Promise<Decision> {
+  spendAll(paths: PathList, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.decideAll(at.SPEND, paths, options);
   }
 
   /** `refund` over several paths: undoes `authorizeAll`. */
-  refundAll(
-    paths: readonly (Path | Costly)[],
-    options?: AsyncCallOptions,
-  ): Promise<Decision> {
+  refundAll(paths: PathList, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.decideAll(at.REFUND, paths, options);
   }
 

@@ -31,7 +31,7 @@ export type NativeStatus = [
 /** Labels, and values by their names; one empty label for all of a limiter. */
 export type Counters = readonly [string, Readonly<Record<string, number>>][];
 
-/** The functions of a limiter; bindings/node/requests.hpp describes them. */
+/** The functions of a limiter; bindings/node/calls.hpp describes them. */
 export interface Functions {
   /** Whether a decision may have to wait for another machine. */
   readonly isRemote: boolean;

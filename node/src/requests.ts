@@ -38,6 +38,9 @@ export interface Costly {
   readonly part?: Part | undefined;
 }
 
+/** Several paths. */
+export type PathList = readonly (Path | Costly)[];
+
 export interface CallOptions {
   /** Tokens asked for, a whole number; 0 only looks.  Default 1. */
   readonly cost?: number | undefined;
@@ -116,11 +119,7 @@ function partOf(one: Costly): number {
 }
 
 /** Appends the segments of `paths`; returns at.PATH_SIZE numbers of each. */
-function sizesOf(
-  paths: readonly (Path | Costly)[],
-  cost: number,
-  segments: Segment[],
-): number[] {
+function sizesOf(paths: PathList, cost: number, segments: Segment[]): number[] {
   checkArray(paths, 'paths');
   if (paths.length === 0) throw invalidArgument('there are no paths');
   if (paths.length > at.MAX_PATHS) {
@@ -243,7 +242,7 @@ export class Requests {
   /** Decides about several paths. */
   decideAll(
     operation: number,
-    paths: readonly (Path | Costly)[],
+    paths: PathList,
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
     try {

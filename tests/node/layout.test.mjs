@@ -37,7 +37,7 @@ it('has each constant of layout.ts at the place that layout.hpp says', () => {
     /LIMITREE_(AUTHORIZE|PEEK|SPEND|REFUND|MAX_PATHS) =? ?(\d+)/g)) {
     layout.set(name, Number(value));
   }
-  const level = /mode << (\d+)/.exec(read('bindings/node/numbers.cpp'));
+  const level = /mode << (\d+)/.exec(read('bindings/node/native.cpp'));
   layout.set('MODE_SHIFT', Number(level[1]));
   const constants = constantsOf(read('node/src/layout.ts'));
   assert.ok(constants.length > 30);

@@ -10,9 +10,6 @@ import type { HeaderStyle, Headers } from '../headers.js';
 import { StoreError } from '../errors.js';
 import { shown } from '../words.js';
 
-/** Where headers are written to. */
-export type SetHeader = (name: string, value: string) => void;
-
 /** The body of an answer. */
 export interface Body {
   readonly type: string;

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import type { Decision } from '../decision.js';
 import { StoreError } from '../errors.js';
 import type { CloseOptions, Limiter } from '../limiter.js';
-import type { Costly, Path, Segment } from '../requests.js';
+import type { Costly, Path, PathList, Segment } from '../requests.js';
 import { KnownLimit } from './known.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
@@ -19,7 +19,7 @@ import type { Framework, Paths, Subject } from './subject.js';
 import { Checks, checkTrust, warnSeldom } from './warnings.js';
 import type { Logger } from './warnings.js';
 
-function areSeveral(paths: Paths): paths is readonly (Path | Costly)[] {
+function areSeveral(paths: Paths): paths is PathList {
   return Array.isArray(paths) && typeof paths[0] === 'object' &&
     paths[0] !== null;
 }

@@ -6,7 +6,7 @@ import type { ClientIp } from '../address.js';
 import type { Limiter } from '../limiter.js';
 import type { Limits, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
-import type { Costly, Path, Segment } from '../requests.js';
+import type { Path, PathList, Segment } from '../requests.js';
 import { noOption, shown } from '../words.js';
 import type { Maybe } from './maybe.js';
 import { CHECKS } from './warnings.js';
@@ -37,8 +37,7 @@ export interface WebOptions<A, B> extends StoreOptions {
   /** The limits of a limiter that the middleware makes. */
   readonly limits?: Limits | undefined;
   /** The path of a request; several paths are decided all or nothing. */
-  readonly path?:
-    ((a: A, b: B) => Maybe<Path | readonly (Path | Costly)[]>) | undefined;
+  readonly path?: ((a: A, b: B) => Maybe<Path | PathList>) | undefined;
   /** Tokens that a request costs, a whole number.  Default 1. */
   readonly cost?: number | ((a: A, b: B) => Maybe<number>) | undefined;
 

@@ -3,7 +3,7 @@
 import type { IpRequest } from '../address.js';
 import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter.js';
-import type { Costly, Path } from '../requests.js';
+import type { Path, PathList } from '../requests.js';
 import type { Maybe } from './maybe.js';
 import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
 import type { WebOptions } from './options.js';
@@ -14,7 +14,7 @@ import { PlainTree } from './plain_tree.js';
 import type { Trust } from './warnings.js';
 
 /** One path, or several, each of which may have its own cost. */
-export type Paths = Path | readonly (Path | Costly)[];
+export type Paths = Path | PathList;
 
 /** What a middleware needs to know about its framework. */
 export interface Framework<A> {

@@ -1,0 +1,55 @@
+// The functions of JavaScript that are not in addon.cpp itself.
+
+#ifndef LIMITREE_NODE_CALLS_HPP
+#define LIMITREE_NODE_CALLS_HPP
+
+#include <napi.h>
+#include <node_api.h>
+
+#include "native.hpp"
+
+namespace limitree::node {
+
+// ---- For each request -------------------------------------------------------
+//
+// These bypass node-addon-api, whose wrappers take longer than a decision in
+// memory.  Each is a JavaScript function that knows its Native; it takes the
+// segments as arguments, and everything else from the array of layout.hpp.
+
+// decide(...segments): writes the decision to the array.  May block while a
+// store answers.
+napi_value decide(napi_env env, napi_callback_info info);
+
+// start(...segments): decide() without blocking.  Writes whether the answer
+// comes later; JavaScript's deliver() then gets it.
+napi_value start(napi_env env, napi_callback_info info);
+
+// reset(...segments): forgets buckets; only those of the last node if the cost
+// in the array is 0.  Returns a promise if a store has to be asked, else
+// nothing.
+napi_value reset(napi_env env, napi_callback_info info);
+
+// shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
+Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
+
+// ---- What a web server needs: addresses, and texts about a decision ---------
+
+// The decision and its levels lie in the array of numbers at kInputSize.
+// `policies` has the name of each level; undefined: the levels are not known.
+
+// httpHeaders(style, nowMs, policies): names and values in turn.
+Napi::Value http_headers_of(const Napi::CallbackInfo& info);
+
+// httpProblem(status, policies): the text of the body.
+Napi::Value http_problem_of(const Napi::CallbackInfo& info);
+
+// canonicalIp(address, ipv6Prefix): the address in its canonical form.
+Napi::Value canonical_ip(const Napi::CallbackInfo& info);
+
+// proxies(isForwarded, hops, trusted, ipv6Prefix): a function (peer, ...lines)
+// that returns the client's address.
+Napi::Value proxies(const Napi::CallbackInfo& info);
+
+}  // namespace limitree::node
+
+#endif  // LIMITREE_NODE_CALLS_HPP
