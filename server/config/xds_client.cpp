@@ -37,16 +37,16 @@ void keep_alive(const Fd& fd) {
   }
 }
 
-using Fields = std::vector<std::pair<std::string, std::string>>;
+using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 
-Fields fields_of(const XdsSettings& settings) {
-  Fields fields = {{":method", "POST"},
-                   {":scheme", settings.tls.on ? "https" : "http"},
-                   {":path", kPath},
-                   {":authority", settings.server},
-                   {"content-type", "application/grpc"},
-                   {"te", "trailers"},
-                   {"user-agent", "limitree"}};
+HeaderFields fields_of(const XdsSettings& settings) {
+  HeaderFields fields = {{":method", "POST"},
+                         {":scheme", settings.tls.on ? "https" : "http"},
+                         {":path", kPath},
+                         {":authority", settings.server},
+                         {"content-type", "application/grpc"},
+                         {"te", "trailers"},
+                         {"user-agent", "limitree"}};
   for (const auto& [name, value] : settings.headers) {
     fields.emplace_back(lower(name), value);
   }

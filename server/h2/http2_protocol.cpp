@@ -19,9 +19,6 @@ constexpr std::size_t kBytesPerFrame = 1024;
 // About the memory that nghttp2 and the classes here keep for each stream.
 constexpr std::size_t kStreamBytes = 1024;
 
-// How long a client may take to learn that it should use another connection.
-constexpr Duration kNotice = kOneSecond;
-
 // The shortest time between two checks of the streams: there may be many, whose
 // times end one after the other.
 constexpr Duration kBetweenLooks = kOneSecond;
@@ -193,7 +190,7 @@ void Http2Protocol::on_drain() {
       session_.nghttp2.get(), NGHTTP2_FLAG_NONE,
       reinterpret_cast<const std::uint8_t*>(kNoticePing.data()));
   noticed_at_ = connection_->now();
-  connection_->wake_at(after(noticed_at_, kNotice));
+  connection_->wake_at(after(noticed_at_, kDrainNotice));
 }
 
 void Http2Protocol::leave() {
@@ -263,7 +260,7 @@ Monotonic Http2Protocol::check_age() {
   const Monotonic now = connection_->now();
   if (noticed_at_ != Monotonic::max()) {
     const Monotonic due =
-        left_ ? Monotonic::max() : after(noticed_at_, kNotice);
+        left_ ? Monotonic::max() : after(noticed_at_, kDrainNotice);
     if (now >= due) leave();
     return left_ ? Monotonic::max() : due;
   }
@@ -271,7 +268,7 @@ Monotonic Http2Protocol::check_age() {
   const Monotonic due = after(idle_since_, settings.max_idle);
   if (now < due) return due;
   connection_->drain(settings.max_age_grace);
-  return after(now, kNotice);
+  return after(now, kDrainNotice);
 }
 
 // Checks whether a request takes too long to arrive, or its client takes too

@@ -19,16 +19,16 @@ constexpr std::int64_t kControlFramesPerSecond = 1'000;
 constexpr std::size_t kMaxFields = 16;
 
 // The memory that a stream keeps for the body of its next response.
-constexpr std::size_t kMaxKept = 4096;
+constexpr std::size_t kMaxKeptResponse = 4096;
 
 // nghttp2 does not write to the texts that it borrows.
 std::uint8_t* bytes_of(std::string_view text) {
   return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
 }
 
-class Fields {
+class FieldPairs {
  public:
-  explicit Fields(std::span<const Field> fields) {
+  explicit FieldPairs(std::span<const Field> fields) {
     size_ = std::min(fields.size(), kMaxFields);
     for (std::size_t i = 0; i < size_; ++i) {
       const Field& field = fields[i];
@@ -125,7 +125,7 @@ void Stream::submit_response(std::span<const Field> fields, bool has_body) {
   state_.responded = true;
   state_.has_body = has_body;
   state_.moved = now();
-  const Fields pairs(fields);
+  const FieldPairs pairs(fields);
   nghttp2_data_provider provider{};
   provider.source.ptr = this;
   provider.read_callback = BodySource::read;
@@ -167,7 +167,7 @@ void Stream::end_body() {
 
 void Stream::send_trailers(std::span<const Field> fields) {
   state_.has_trailers = true;
-  const Fields pairs(fields);
+  const FieldPairs pairs(fields);
   if (nghttp2_submit_trailer(session_->nghttp2.get(), state_.id, pairs.data(),
                              pairs.size()) != 0) {
     session_->connection->close();
@@ -184,7 +184,7 @@ void Stream::reset_state() {
   state_ = {};
   body_.clear();
   // A stream does not keep the memory of a large answer.
-  if (body_.capacity() > kMaxKept) std::string().swap(body_);
+  if (body_.capacity() > kMaxKeptResponse) std::string().swap(body_);
 }
 
 bool Stream::take_memory(std::size_t bytes) {

@@ -9,19 +9,12 @@
 
 namespace limitree::server {
 
-namespace {
-
-// An answer may keep this much memory for the next one.
-constexpr std::size_t kMaxKept = 16 * 1024;
-
-}  // namespace
-
 void HttpAnswer::clear() {
   status = 200;
   content_type = HttpAnswer().content_type;
   fields.clear();
   body.clear();
-  if (body.capacity() > kMaxKept) body.shrink_to_fit();
+  if (body.capacity() > kMaxKeptBody) body.shrink_to_fit();
 }
 
 void Exchange::finish() {

@@ -17,10 +17,6 @@ namespace {
 // No request of HTTP/1.1 begins as HTTP/2 does.
 constexpr std::string_view kHttp2 = "PRI";
 
-// While draining: how long the first bytes, or the next request, may take to
-// come.
-constexpr Duration kNotice = kOneSecond;
-
 // A client that has this many bytes to read must read them before its next
 // request is answered.
 constexpr std::size_t kMaxUnsent = 64 * 1024;
@@ -179,7 +175,7 @@ Monotonic Http1Protocol::due() const {
   if (busy_ || connection_->is_blocked()) return Monotonic::max();
   if (reader_.has_begun()) return after(request_at_, settings.request_timeout);
   return after(idle_since_, connection_->is_draining()
-                                ? kNotice
+                                ? kDrainNotice
                                 : std::min(settings.max_idle, kIdle));
 }
 
@@ -226,7 +222,7 @@ class HttpServer::Detection final : public Protocol {
   void on_written() override {}
   bool is_over() const override { return false; }
   void on_drain() override {
-    due_ = std::min(due_, after(connection_->now(), kNotice));
+    due_ = std::min(due_, after(connection_->now(), kDrainNotice));
     connection_->wake_at(due_);
   }
   Monotonic check_times() override {

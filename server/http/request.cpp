@@ -6,13 +6,6 @@
 
 namespace limitree::server {
 
-namespace {
-
-// A request may keep this much memory for the next one.
-constexpr std::size_t kMaxKept = 16 * 1024;
-
-}  // namespace
-
 void HttpRequest::set_target(std::string_view target) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!target.starts_with(scheme)) continue;
@@ -59,7 +52,7 @@ std::size_t HttpRequest::count(std::string_view name) const {
 void HttpRequest::clear() {
   method.clear();
   body.clear();
-  if (body.capacity() > kMaxKept) body.shrink_to_fit();
+  if (body.capacity() > kMaxKeptBody) body.shrink_to_fit();
   path_.clear();
   query_.clear();
   fields_text_.clear();

@@ -12,6 +12,9 @@
 
 namespace limitree::server {
 
+// The memory that a body may keep for the next request or answer.
+inline constexpr std::size_t kMaxKeptBody = 16 * 1024;
+
 // The memory is reused for one request after the other.
 class HttpRequest {
  public:

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMaxValues = 1 << 17;
 
 // Memory for more than most requests have is not kept for the next one.
-constexpr std::size_t kMaxKeptBytes = 64 * 1024;  // bytes
+constexpr std::size_t kMaxKeptBytes = 64 * 1024;
 
 template <typename Container>
 void start(Container* made) {

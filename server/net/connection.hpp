@@ -23,6 +23,10 @@ namespace limitree::server {
 
 class Connection;
 
+// While a connection drains: how long a client may take to send its next
+// request, or to learn that it should use another connection.
+inline constexpr Duration kDrainNotice = kOneSecond;
+
 // The protocol of one client.  Its connection calls all of these.
 class Protocol {
  public:

@@ -50,7 +50,7 @@ enum RequestField : protozero::pbf_tag_type {
   kListServices = 7,
 };
 
-enum ResponseField : protozero::pbf_tag_type {
+enum ReflectionField : protozero::pbf_tag_type {
   kValidHost = 1,
   kOriginalRequest = 2,
   kFileDescriptorResponse = 4,

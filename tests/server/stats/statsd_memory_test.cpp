@@ -33,6 +33,11 @@ __attribute__((noinline)) void* operator new(std::size_t size) {
   if (place == nullptr) throw std::bad_alloc();
   return place;
 }
+// Used by std::stable_sort, whose block operator delete frees.
+__attribute__((noinline)) void* operator new(std::size_t size,
+                                             const std::nothrow_t&) noexcept {
+  return std::malloc(size);
+}
 __attribute__((noinline)) void operator delete(void* place) noexcept {
   std::free(place);
 }
