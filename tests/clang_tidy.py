@@ -23,7 +23,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "io", "capi", "bindings", "server")
-BATCH = 8  # files of a folder read at once, at most
+BATCH = 12  # files of a folder read at once, at most
 
 # The sources of a batch are included, so they count as headers here.  A header
 # may shadow a name of the source before it; the build has the compiler's own
