@@ -98,6 +98,8 @@ std::string make_uuid() {
   return text;
 }
 
+}  // namespace
+
 // Writes opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest.
 class OtlpWriter {
  public:
@@ -229,8 +231,6 @@ Duration to_unix() {
   return std::chrono::system_clock::now().time_since_epoch() -
          steady_now().time_since_epoch();
 }
-
-}  // namespace
 
 // The data of the thread.
 class SpanExporter::Work {
