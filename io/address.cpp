@@ -9,13 +9,13 @@
 #include <sys/un.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <iterator>
 #include <vector>
 
+#include "base/digits.hpp"
 #include "io/dialer.hpp"
 #include "io/failure.hpp"
 
@@ -34,11 +34,9 @@ constexpr std::string_view kUnix = "unix:";
 }
 
 in_port_t read_port(std::string_view text, std::string_view whole) {
-  unsigned port = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, port);
-  if (error != std::errc() || rest != end || port > 65535) refuse(whole);
-  return htons(static_cast<in_port_t>(port));
+  in_port_t port = 0;
+  if (!read_digits(text, &port)) refuse(whole);
+  return htons(port);
 }
 
 bool has_ipv6() {
@@ -198,12 +196,11 @@ Endpoint parse_endpoint(const std::string& text) {
   std::string& host = endpoint.host;
   const bool bracketed = host.starts_with('[') && host.ends_with(']');
   if (bracketed) host = host.substr(1, host.size() - 2);
-  const char* const end = text.data() + text.size();
-  if (colon != text.npos && !host.empty() &&
-      (bracketed || host.find(':') == host.npos)) {
-    const auto [rest, error] =
-        std::from_chars(text.data() + colon + 1, end, endpoint.port);
-    if (error == std::errc() && rest == end) return endpoint;
+  const bool has_host =
+      !host.empty() && (bracketed || host.find(':') == host.npos);
+  if (colon != text.npos && has_host &&
+      read_digits(text.substr(colon + 1), &endpoint.port)) {
+    return endpoint;
   }
   throw Failure("'" + text + "' is not a place such as localhost:18000");
 }

@@ -8,8 +8,8 @@
 core/tree, core/descriptors and core/store are siblings: none may include
 another.  Nor may core/store include core/text.
 bindings/, server/ and examples/ may include only what a user can: limitree.h
-and files beside them; server/ has io/, too, and bindings/cli/serve.cpp may
-start the server.  The modules
+and files beside them; server/ has io/ and two files of core/base, too, and
+bindings/cli/serve.cpp may start the server.  The modules
 of python/limitree must not import each other in a circle, and neither must the
 files of node/src and the units of C++, which are a .cpp and its .hpp.
 
@@ -48,6 +48,7 @@ FLOORS = {
 }
 PUBLIC = {"limitree.h", "limitree.hpp"}
 OF_SEVERAL_BINDINGS = {"log_queue.hpp"}
+OF_CORE_IN_SERVER = {"base/digits.hpp", "base/utf8.hpp"}
 STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 
 # Libraries that io/ may not include: it serves stores and the service alike.
@@ -193,6 +194,8 @@ def wrong_in_server(root, path, mark, name):
     if room not in SERVER_ROOMS:
         return f"{room} is no room of server/"
     first = name.split("/")[0]
+    if first == "io" or name in OF_CORE_IN_SERVER:
+        return None
     knows = SERVER_LIBRARIES.get(first, [room])
     if room not in knows:
         only = " and ".join(f"server/{one}" for one in knows) or "io/"
@@ -200,8 +203,6 @@ def wrong_in_server(root, path, mark, name):
     if first in FLOORS and "/" in name:
         return f"may not include {name}: only limitree.h"
     if mark == "<" or name in PUBLIC or name == "descriptors.inc":
-        return None
-    if first == "io":
         return None
     other = name.rpartition("/")[0]
     if other != room and other not in SERVER_ROOMS[room]:

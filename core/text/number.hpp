@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/digits.hpp"
 #include "base/status.hpp"
 #include "base/time.hpp"
 
@@ -48,13 +49,6 @@ std::string spoken_duration(Duration time);
 // Whether `c` is a blank.
 constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-// Whether `c` is one of 0 ... 9.
-constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-constexpr bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 // A ... Z as a ... z, and all else as it is.

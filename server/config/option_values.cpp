@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "base/digits.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
 #include "net/text.hpp"
@@ -34,7 +35,8 @@ class TargetSetter {
 
   void operator()(std::size_t* to) const {
     std::int64_t number = 0;
-    if (!parse(&number) || number < kind_.least || number > kind_.most) {
+    if (!read_digits(text_, &number) || number < kind_.least ||
+        number > kind_.most) {
       refuse(value_, "a number from " + std::to_string(kind_.least) + " to " +
                          std::to_string(kind_.most));
     }
@@ -49,7 +51,7 @@ class TargetSetter {
 
   void operator()(double* to) const {
     double number = 0;
-    if (!parse(&number, std::chars_format::fixed) ||
+    if (!read_digits(text_, &number, std::chars_format::fixed) ||
         !(number >= 0 && number <= 1)) {
       refuse(value_, "a number from 0 to 1");
     }
@@ -107,15 +109,6 @@ class TargetSetter {
   }
 
  private:
-  // Whether all of the text is a number.
-  template <typename Number, typename... Format>
-  bool parse(Number* number, Format... format) const {
-    const char* const end = text_.data() + text_.size();
-    const auto [rest, error] =
-        std::from_chars(text_.data(), end, *number, format...);
-    return error == std::errc() && rest == end;
-  }
-
   const OptionValue& value_;
   const ValueKind& kind_;
   const std::string& text_;

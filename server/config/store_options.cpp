@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "base/digits.hpp"
 #include "config/options.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
@@ -25,9 +26,8 @@ constexpr std::size_t kMostCounters = 10'000'000;
 // For user and password in a URL.
 std::string url_encoded(std::string_view text) {
   return percent_encoded(text, [](char one) {
-    const char small = lower(one);
-    return (one >= '0' && one <= '9') || (small >= 'a' && small <= 'z') ||
-           one == '-' || one == '_' || one == '.';
+    return is_letter(one) || is_digit(one) || one == '-' || one == '_' ||
+           one == '.';
   });
 }
 

@@ -1,8 +1,9 @@
 #include "json/document.hpp"
 
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
+
+#include "base/digits.hpp"
 
 namespace limitree::server {
 
@@ -148,16 +149,6 @@ bool JsonPlace::flag() const {
 
 namespace {
 
-// The number in `text`, which must contain nothing else.
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
-
 // `real` if it has no fraction and is so small that it is exact.
 template <typename Number>
 std::optional<Number> without_fraction(double real) {
@@ -181,8 +172,11 @@ std::optional<Number> number_of(const JsonDocument::Value& value,
       return static_cast<Number>(value.whole);
     case JsonKind::kReal:
       return without_fraction<Number>(value.real);
-    case JsonKind::kText:
-      return number_in<Number>(text);
+    case JsonKind::kText: {
+      Number number{};
+      if (!read_digits(text, &number)) return std::nullopt;
+      return number;
+    }
     default:
       return std::nullopt;
   }

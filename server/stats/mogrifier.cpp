@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/digits.hpp"
 #include "io/failure.hpp"
 
 namespace limitree::server {
@@ -28,8 +29,6 @@ std::unique_ptr<RE2> compile(const std::string& variable,
   }
   return compiled;
 }
-
-bool is_digit(char one) { return one >= '0' && one <= '9'; }
 
 // What is too large loses its end, in whole characters.
 void cut(std::string* text) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/digits.hpp"
 #include "io/failure.hpp"
 #include "net/text.hpp"
 
@@ -17,8 +18,7 @@ constexpr std::string_view kHeaders = "OTEL_EXPORTER_OTLP_HEADERS";
 bool is_name(std::string_view text) {
   constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
   return !text.empty() && std::all_of(text.begin(), text.end(), [&](char one) {
-    return (one >= '0' && one <= '9') || (one >= 'a' && one <= 'z') ||
-           (one >= 'A' && one <= 'Z') || kOthers.find(one) != kOthers.npos;
+    return is_letter(one) || is_digit(one) || kOthers.find(one) != kOthers.npos;
   });
 }
 
@@ -26,13 +26,12 @@ bool is_name(std::string_view text) {
 std::optional<std::string> decode(std::string_view text) {
   std::string decoded;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    int byte = static_cast<unsigned char>(text[i]);
-    if (text[i] == '%') {
-      if (i + 2 >= text.size()) return std::nullopt;
-      const int high = hex_digit(text[i + 1]);
-      const int low = hex_digit(text[i + 2]);
-      if (high < 0 || low < 0) return std::nullopt;
-      byte = high * 16 + low;
+    auto byte = static_cast<unsigned char>(text[i]);
+    if (byte == '%') {
+      const std::string_view digits = text.substr(i + 1, 2);
+      if (digits.size() != 2 || !read_digits(digits, &byte, 16)) {
+        return std::nullopt;
+      }
       i += 2;
     }
     if (byte < ' ' || byte == 0x7F) return std::nullopt;

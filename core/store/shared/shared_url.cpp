@@ -1,7 +1,8 @@
 #include "store/shared/shared_url.hpp"
 
 #include <algorithm>
-#include <charconv>
+
+#include "base/digits.hpp"
 
 namespace limitree::shared {
 
@@ -16,15 +17,7 @@ Status refuse(const std::string& what) {
 }
 
 bool is_name_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-}
-
-// All of `text` as a number.
-bool read_digits(std::string_view text, int base, std::int64_t* number) {
-  const char* const end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, *number, base);
-  return error == std::errc() && at == end && *number >= 0;
+  return is_letter(c) || is_digit(c) || c == '.' || c == '_' || c == '-';
 }
 
 Status read_place(std::string_view place, SharedUrl* url) {
@@ -70,7 +63,7 @@ Status read_parameter(std::string_view name, std::string_view value,
   }
   if (name == "mode") {
     // The owner has to read and write; nobody executes.
-    if (!read_digits(value, 8, &number) || value.size() > 5 ||
+    if (!read_digits(value, &number, 8) || number < 0 || value.size() > 5 ||
         (number & ~std::int64_t{0666}) != 0 || (number & 0600) != 0600) {
       return refuse(quoted(name) + " must be such as 0600 or 0660");
     }
@@ -83,7 +76,7 @@ Status read_parameter(std::string_view name, std::string_view value,
     return {};
   }
   if (name == "max_buckets") {
-    if (!read_digits(value, 10, &number) || number < 1 ||
+    if (!read_digits(value, &number) || number < 1 ||
         number > SharedUrl::kMaxBuckets) {
       return refuse(quoted(name) + " must be from 1 to " +
                     std::to_string(SharedUrl::kMaxBuckets));

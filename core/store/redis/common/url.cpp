@@ -4,10 +4,11 @@
 #include <sys/un.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <optional>
 #include <utility>
+
+#include "base/digits.hpp"
 
 namespace limitree::redis {
 
@@ -61,12 +62,6 @@ Status bad(std::string_view problem) {
   return invalid_config("store: " + std::string(problem));
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 // Nothing but a short number, which is what most mistakes with numbers are.
 std::string shown(std::string_view text) {
   if (text.size() > 5 || !std::all_of(text.begin(), text.end(), is_digit)) {
@@ -79,18 +74,15 @@ template <typename Number>
 std::optional<Number> read_number(std::string_view text, Number least) {
   if (text.empty() || !is_digit(text[0])) return std::nullopt;
   Number number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number < least) {
-    return std::nullopt;
-  }
+  if (!read_digits(text, &number) || number < least) return std::nullopt;
   return number;
 }
 
-Result<std::int32_t> read_db(std::string_view text) {
+Status read_db(std::string_view text, Url* url) {
   const std::optional<std::int32_t> db = read_number<std::int32_t>(text, 0);
   if (!db) return bad("database must be 0 to 2147483647" + shown(text));
-  return *db;
+  url->db = *db;
+  return {};
 }
 
 Result<std::string> decode(std::string_view text) {
@@ -100,11 +92,8 @@ Result<std::string> decode(std::string_view text) {
     char c = text[0];
     if (c == '%') {
       unsigned char byte = 0;
-      const char* const end =
-          text.data() + std::min<std::size_t>(3, text.size());
-      const auto [stop, error] =
-          std::from_chars(text.data() + 1, end, byte, 16);
-      if (error != std::errc() || stop != text.data() + 3) {
+      const std::string_view digits = text.substr(1, 2);
+      if (digits.size() != 2 || !read_digits(digits, &byte, 16)) {
         return bad("\"%\" must be followed by two hex digits");
       }
       c = static_cast<char>(byte);
@@ -247,10 +236,7 @@ Status read_hosts(std::string_view text, Url* url) {
 
 Status read_db_path(std::string_view path, Url* url) {
   if (path.empty() || path == "/") return {};
-  Result<std::int32_t> db = read_db(path.substr(1));
-  if (!db.ok()) return std::move(db.status());
-  url->db = db.value();
-  return {};
+  return read_db(path.substr(1), url);
 }
 
 Status read_service(std::string_view path, Url* url) {
@@ -290,10 +276,7 @@ Status read_socket(const Parts& parts, Url* url) {
   if (!parts.query->starts_with("db=")) {
     return bad("only db may follow \"?\", as in ?db=1");
   }
-  Result<std::int32_t> db = read_db(parts.query->substr(3));
-  if (!db.ok()) return std::move(db.status());
-  url->db = db.value();
-  return {};
+  return read_db(parts.query->substr(3), url);
 }
 
 Status read_path(std::string_view path, Url* url) {

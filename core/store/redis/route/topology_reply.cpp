@@ -1,11 +1,11 @@
 #include "store/redis/route/topology_reply.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "base/digits.hpp"
 #include "store/redis/route/slot.hpp"
 
 namespace limitree::redis {
@@ -34,9 +34,7 @@ std::optional<Endpoint> endpoint_of(std::string_view host,
                                     std::string_view port) {
   Endpoint endpoint;
   std::int64_t number = 0;
-  const char* const end = port.data() + port.size();
-  const auto [stop, error] = std::from_chars(port.data(), end, number);
-  if (!is_host(host) || error != std::errc() || stop != end ||
+  if (!is_host(host) || !read_digits(port, &number) ||
       !set_port(number, &endpoint)) {
     return std::nullopt;
   }
@@ -115,21 +113,13 @@ std::optional<SlotRange> read_range(const redisReply& reply,
   return range;
 }
 
-template <typename Number>
-bool read_number(std::string_view text, Number* number) {
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, *number);
-  return error == std::errc() && stop == end;
-}
-
 }  // namespace
 
 bool is_host(std::string_view host) {
   return !host.empty() && host.size() <= kMaxHost &&
          std::all_of(host.begin(), host.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                  (c >= '0' && c <= '9') || c == '.' || c == ':' || c == '-' ||
-                  c == '_' || c == '%';
+           return is_letter(c) || is_digit(c) || c == '.' || c == ':' ||
+                  c == '-' || c == '_' || c == '%';
          });
 }
 
@@ -190,9 +180,9 @@ std::optional<Redirect> parse_redirect(const redisReply& reply) {
   if (!redirect.endpoint.host.empty() && !is_host(redirect.endpoint.host)) {
     return std::nullopt;
   }
-  if (!read_number(text.substr(0, blank), &redirect.slot) ||
+  if (!read_digits(text.substr(0, blank), &redirect.slot) ||
       redirect.slot < 0 || redirect.slot >= kSlots ||
-      !read_number(text.substr(colon + 1), &redirect.endpoint.port) ||
+      !read_digits(text.substr(colon + 1), &redirect.endpoint.port) ||
       redirect.endpoint.port == 0) {
     return std::nullopt;
   }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <chrono>
 
+#include "base/digits.hpp"
 #include "base/time.hpp"
 #include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/level_usage.hpp"
@@ -137,11 +137,8 @@ std::string_view take_word(std::string_view* text) {
 // A decimal number of at most 19 digits; a number larger than any Instant
 // counts as the last Instant.
 bool read_number(std::string_view word, std::int64_t* number) {
-  if (word.empty() || word.size() > 19) return false;
   std::uint64_t value = 0;
-  const auto [end, error] =
-      std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc() || end != word.data() + word.size()) return false;
+  if (word.size() > 19 || !read_digits(word, &value)) return false;
   *number =
       static_cast<std::int64_t>(std::min(value, std::uint64_t{INT64_MAX}));
   return true;
