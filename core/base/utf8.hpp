@@ -1,5 +1,4 @@
-// UTF-8, as far as limits.yaml and bucket names need it, and texts as strings
-// of JSON.
+// UTF-8, and texts as strings of JSON.
 
 #ifndef LIMITREE_BASE_UTF8_HPP
 #define LIMITREE_BASE_UTF8_HPP
@@ -13,7 +12,25 @@ namespace limitree {
 // Returns the size of the first character of `text`, 1 to 4 bytes.  Returns 0
 // if `text` is empty or does not begin with UTF-8 (surrogates, overlong forms
 // and code points above U+10FFFF are not UTF-8).
-std::size_t utf8_size(std::string_view text);
+inline std::size_t utf8_size(std::string_view text) {
+  if (text.empty()) return 0;
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  // The second byte shows overlong forms, surrogates and code points that are
+  // too large.
+  const unsigned least = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+  const unsigned greatest = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < least || byte(1) > greatest) return 0;
+  const std::size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  for (std::size_t i = 2; i < size; ++i) {
+    if (byte(i) >> 6 != 2) return 0;
+  }
+  return size;
+}
 
 // Appends `byte` as two of these hexadecimal digits.  `Text` is a std::string,
 // or like it.
@@ -28,19 +45,20 @@ void append_hex(unsigned char byte, Text* text,
 template <typename Text>
 void append_json(std::string_view value, Text* text) {
   using std::string_view_literals::operator""sv;
+  const auto escapes = [](char byte) {
+    return (byte >= '\0' && byte < ' ') || byte == '\x7f';
+  };
   text->append("\""sv);
   while (!value.empty()) {
     const std::size_t size = utf8_size(value);
     const char byte = value[0];
     if (size == 0) {
       text->append("\\ufffd"sv);
-    } else if (byte == '"' || byte == '\\') {
-      text->append("\\"sv);
-      text->append(value.substr(0, 1));
-    } else if (byte >= '\0' && byte < ' ') {
+    } else if (escapes(byte)) {
       text->append("\\u00"sv);
       append_hex(static_cast<unsigned char>(byte), text, "0123456789abcdef");
     } else {
+      if (byte == '"' || byte == '\\') text->append("\\"sv);
       text->append(value.substr(0, size));
     }
     value.remove_prefix(std::max<std::size_t>(size, 1));

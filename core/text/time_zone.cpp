@@ -18,7 +18,7 @@ using std::chrono::days;
 using std::chrono::sys_days;
 using std::chrono::year;
 
-constexpr std::int64_t kDay = 86'400;
+constexpr std::int64_t kDaySeconds = 86'400;
 constexpr int kLastYear = 2200;
 constexpr std::size_t kMaxFile = std::size_t{1} << 20;
 
@@ -178,7 +178,7 @@ std::int64_t FooterReader::Date::in(int number) const {
     at = week == 5 ? sys_days(of / weekday[std::chrono::last])
                    : sys_days(of / weekday[static_cast<unsigned>(week)]);
   }
-  return at.time_since_epoch().count() * kDay + time;
+  return at.time_since_epoch().count() * kDaySeconds + time;
 }
 
 bool FooterReader::read(std::int64_t last, std::vector<ZoneOffset>* offsets) {

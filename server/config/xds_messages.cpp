@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <protozero/pbf_writer.hpp>
 
+#include "base/utf8.hpp"
 #include "grpc/messages.hpp"
 #include "io/failure.hpp"
 #include "json/writer.hpp"
 #include "limitree.hpp"
-#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -32,7 +32,7 @@ void write_text(pbf_writer* to, std::uint32_t tag, std::string_view text) {
 std::string error_text(std::string_view text) {
   std::string made;
   while (!text.empty()) {
-    const std::size_t size = character_size(text);
+    const std::size_t size = utf8_size(text);
     if (made.size() + std::max<std::size_t>(size, 1) > kMaxError) break;
     made += size == 0 ? "_" : text.substr(0, size);
     text.remove_prefix(std::max<std::size_t>(size, 1));

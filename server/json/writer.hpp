@@ -9,9 +9,6 @@
 
 namespace limitree::server {
 
-// Appends a text in quotes.  Bytes that are not UTF-8 become U+FFFD.
-void append_json_text(std::string_view text, std::string* out);
-
 // Appends values to a text and puts commas between them.
 class JsonWriter {
  public:

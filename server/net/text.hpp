@@ -1,4 +1,4 @@
-// Characters of UTF-8 and letters of ASCII, regardless of the locale.
+// Letters of ASCII, regardless of the locale.
 
 #ifndef LIMITREE_SERVER_NET_TEXT_HPP
 #define LIMITREE_SERVER_NET_TEXT_HPP
@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+
+#include "base/utf8.hpp"
 
 namespace limitree::server {
 
@@ -54,42 +56,17 @@ inline int hex_digit(char one) {
 // %XX.
 template <typename IsPlain>
 std::string percent_encoded(std::string_view text, const IsPlain& is_plain) {
-  static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string encoded;
   encoded.reserve(text.size());
   for (const char one : text) {
     if (is_plain(one)) {
       encoded += one;
     } else {
-      const auto byte = static_cast<unsigned char>(one);
-      encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+      encoded += '%';
+      append_hex(static_cast<unsigned char>(one), &encoded);
     }
   }
   return encoded;
-}
-
-// How many bytes the first character of `text` has; 0 if these bytes are not
-// UTF-8.
-inline std::size_t character_size(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t size = first < 0xC2   ? 0
-                           : first < 0xE0 ? 2
-                           : first < 0xF0 ? 3
-                                          : 4;
-  if (size == 0 || first > 0xF4) return 0;
-  // The second byte shows overlong forms, surrogates and code points that are
-  // too large.
-  const unsigned least = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-  const unsigned greatest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-  if (byte(1) < least || byte(1) > greatest) return 0;
-  for (std::size_t i = 2; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  return size;
 }
 
 }  // namespace limitree::server

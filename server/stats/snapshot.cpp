@@ -2,8 +2,8 @@
 
 #include <re2/re2.h>
 
+#include "base/utf8.hpp"
 #include "limitree.hpp"
-#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -83,7 +83,7 @@ std::string clean_name(std::string_view name) {
   std::string clean;
   clean.reserve(name.size());
   while (!name.empty()) {
-    const std::size_t size = character_size(name);
+    const std::size_t size = utf8_size(name);
     if (size == 0 || is_bad(name[0])) {
       clean += '_';
     } else {

@@ -115,7 +115,7 @@ TEST(XdsResponse, WritesRules) {
   pbf_writer(to, 5).add_string(1, "other");
   EXPECT_NE(text_of(config("n", "d", {descriptor("k", "", rule(7, 0, more))}))
                 .find("{\"unit\":\"WEEK\",\"requests_per_unit\":0,\"name\":"
-                      "\"a \\\"name\\\"\\n\",\"replaces\":[{\"name\":"
+                      "\"a \\\"name\\\"\\u000a\",\"replaces\":[{\"name\":"
                       "\"other\"}]}"),
             std::string::npos);
   std::string unlimited;
@@ -160,7 +160,7 @@ TEST(XdsResponse, WritesMetadata) {
     values.add_message(1, std::string());
   }
   EXPECT_NE(text_of(config("n", "d", {descriptor("k", "", metadata(list))}))
-                .find("\"metadata\":{\"m \\\"\\n\":[1.5,null]}"),
+                .find("\"metadata\":{\"m \\\"\\u000a\":[1.5,null]}"),
             std::string::npos);
   const XdsResponse read = read_response(response({config(
       "n", "d",

@@ -7,7 +7,7 @@ namespace {
 
 std::string text_of(std::string_view text) {
   std::string out;
-  append_json_text(text, &out);
+  JsonWriter(&out).text(text);
   return out;
 }
 
@@ -37,7 +37,8 @@ TEST(JsonWriter, PutsCommasBetweenValues) {
 }
 
 TEST(JsonWriter, EscapesWhatMustNotBeInAText) {
-  EXPECT_EQ(text_of("a\"b\\c\nd\x01\x7F"), "\"a\\\"b\\\\c\\nd\\u0001\\u007f\"");
+  EXPECT_EQ(text_of("a\"b\\c\nd\x01\x7F"),
+            "\"a\\\"b\\\\c\\u000ad\\u0001\\u007f\"");
   EXPECT_EQ(text_of(std::string_view("\0", 1)), "\"\\u0000\"");
 }
 
@@ -50,7 +51,7 @@ TEST(JsonWriter, KeepsUtf8) {
 }
 
 TEST(JsonWriter, ReplacesWhatIsNoUtf8) {
-  const std::string mark = "\xEF\xBF\xBD";
+  const std::string mark = "\\ufffd";
   EXPECT_EQ(text_of("a\xFFz"), "\"a" + mark + "z\"");
   EXPECT_EQ(text_of("\xC1\x80"), '"' + mark + mark + '"');  // overlong
   EXPECT_EQ(text_of("\xE0\x9F\xBF"), '"' + mark + mark + mark + '"');
