@@ -13,17 +13,8 @@
 #include "text/problems.hpp"
 #include "tree/forwarded.hpp"
 
-using limitree::Address;
-using limitree::AddressText;
-using limitree::Code;
-using limitree::ForwardedSyntax;
-using limitree::InlineVector;
-using limitree::Proxies;
-using limitree::Result;
-using limitree::Status;
-using limitree::capi::guarded;
-using limitree::capi::require;
-using limitree::capi::view;
+using namespace limitree;
+using namespace limitree::capi;
 
 static_assert(sizeof(limitree_ip) == 64);
 
@@ -52,12 +43,12 @@ void read_texts(const limitree_str* data, std::size_t size, const char* name,
 Status no_address(std::string_view what, std::string_view text) {
   // A header can be long; its beginning is enough for a message.
   constexpr std::size_t kShown = 60;
-  return Status(Code::kInvalidArgument,
-                std::string(what) + limitree::quote(text.substr(0, kShown)) +
-                    " is not an IP address");
+  return Status(Code::kInvalidArgument, std::string(what) +
+                                            quote(text.substr(0, kShown)) +
+                                            " is not an IP address");
 }
 
-void fill(const Address& address, std::int32_t believed, limitree_ip* ip) {
+void fill_ip(const Address& address, std::int32_t believed, limitree_ip* ip) {
   const AddressText text(address);
   *ip = {};
   static_assert(sizeof ip->text > 47);
@@ -73,11 +64,11 @@ limitree_status limitree_canonical_ip(limitree_str address, int32_t ipv6_prefix,
                                       limitree_ip* ip, limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(ip, "ip", address, "address.data");
-    Status status = limitree::check_ipv6_prefix(ipv6_prefix);
+    Status status = check_ipv6_prefix(ipv6_prefix);
     if (!status.ok()) return status;
-    const auto parsed = limitree::parse_endpoint(view(address));
+    const auto parsed = parse_endpoint(view(address));
     if (!parsed) return no_address("", view(address));
-    fill(limitree::grouped(*parsed, ipv6_prefix), 0, ip);
+    fill_ip(grouped(*parsed, ipv6_prefix), 0, ip);
     return {};
   });
 }
@@ -123,7 +114,7 @@ limitree_status limitree_client_ip(const limitree_proxies* proxies,
                     "the client");
     }
     if (!client) return no_address("the peer ", text);
-    fill(client->address, client->believed, ip);
+    fill_ip(client->address, client->believed, ip);
     return {};
   });
 }

@@ -7,27 +7,8 @@
 #include "base/recycled.hpp"
 #include "convert.hpp"
 
-using limitree::Answer;
-using limitree::Code;
-using limitree::Duration;
-using limitree::EnvoyAnswer;
-using limitree::LevelReports;
-using limitree::Operation;
-using limitree::Path;
-using limitree::Status;
-using limitree::StoreLoop;
-using limitree::capi::append;
-using limitree::capi::AsyncCall;
-using limitree::capi::check;
-using limitree::capi::check_operation;
-using limitree::capi::EnvoyRequest;
-using limitree::capi::fill;
-using limitree::capi::guarded;
-using limitree::capi::Levels;
-using limitree::capi::PathRequest;
-using limitree::capi::require;
-using limitree::capi::Segments;
-using limitree::capi::Statuses;
+using namespace limitree;
+using namespace limitree::capi;
 
 namespace limitree::capi {
 

@@ -4,18 +4,8 @@
 
 #include "handles.hpp"
 
-using limitree::Clock;
-using limitree::DescriptorFile;
-using limitree::Descriptors;
-using limitree::LimitsText;
-using limitree::LogEvent;
-using limitree::Result;
-using limitree::Status;
-using limitree::Tree;
-using limitree::capi::guarded;
-using limitree::capi::OwnedText;
-using limitree::capi::require;
-using limitree::capi::view;
+using namespace limitree;
+using namespace limitree::capi;
 
 namespace {
 
@@ -29,7 +19,7 @@ Status take_limits(limitree_config* config, std::vector<OwnedText> limits,
   std::vector<LimitsText> texts;
   texts.reserve(limits.size());
   for (const OwnedText& one : limits) texts.push_back({one.text, one.name});
-  Result<Tree> tree = limitree::load_tree(texts);
+  Result<Tree> tree = load_tree(texts);
   if (!tree.ok()) return std::move(tree.status());
   config->tree = std::make_shared<const Tree>(std::move(tree.value()));
   config->limits = std::move(limits);
@@ -55,16 +45,14 @@ limitree_config* limitree_config_new(void) {
 
 void limitree_config_free(limitree_config* config) { delete config; }
 
-const char* limitree_option_at(size_t index) {
-  return limitree::option_at(index);
-}
+const char* limitree_option_at(size_t index) { return option_at(index); }
 
 limitree_status limitree_config_set(limitree_config* config, const char* name,
                                     limitree_str value,
                                     limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(config, "config", name, "name", value, "value.data");
-    return limitree::set_option(name, view(value), &config->options);
+    return set_option(name, view(value), &config->options);
   });
 }
 
@@ -72,7 +60,7 @@ limitree_status limitree_config_check(const limitree_config* config,
                                       limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(config, "config");
-    return limitree::check_options(config->options);
+    return check_options(config->options);
   });
 }
 
@@ -114,7 +102,7 @@ limitree_status limitree_config_add_descriptors(limitree_config* config,
     for (const OwnedText& file : all) {
       read.push_back({file.text, file.name, file.merges});
     }
-    Result<Descriptors> descriptors = limitree::load_descriptors(read);
+    Result<Descriptors> descriptors = load_descriptors(read);
     if (!descriptors.ok()) return std::move(descriptors.status());
     config->descriptors =
         std::make_shared<const Descriptors>(std::move(descriptors.value()));

@@ -9,12 +9,8 @@
 
 #include "handles.hpp"
 
-using limitree::Counter;
-using limitree::CounterScope;
-using limitree::CounterValues;
-using limitree::Status;
-using limitree::capi::guarded;
-using limitree::capi::require;
+using namespace limitree;
+using namespace limitree::capi;
 
 static_assert(sizeof(void*) != 8 || sizeof(limitree_counter) == 64);
 static_assert(LIMITREE_SCOPE_SOURCES == to_bit(CounterScope::kSources));
@@ -28,17 +24,17 @@ static_assert(LIMITREE_SCOPE_RULES == to_bit(CounterScope::kRules));
 
 namespace {
 
-using Table = std::array<limitree_counter, limitree::kMostCounters>;
+using Table = std::array<limitree_counter, kMostCounters>;
 
 // The table of the core, in the form of limitree.h.
 const Table& table() {
   static const Table made = [] {
     Table rows{};
     std::size_t i = 0;
-    for (const Counter& core : limitree::counters()) {
+    for (const Counter& core : counters()) {
       rows[i++] = {core.name,
                    core.help,
-                   limitree::label_name(core.scope),
+                   label_name(core.scope),
                    to_bit(core.scope),
                    core.is_gauge ? 1 : 0,
                    {}};
@@ -52,7 +48,7 @@ const Table& table() {
 template <typename Tell>
 void each_value(const CounterValues& values, std::uint32_t scopes,
                 const Tell& tell) {
-  const auto all = limitree::counters();
+  const auto all = counters();
   for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
     const CounterScope scope = all[begin].scope;
     while (end < all.size() && all[end].scope == scope) ++end;
@@ -69,7 +65,7 @@ void each_value(const CounterValues& values, std::uint32_t scopes,
 }  // namespace
 
 const limitree_counter* limitree_counter_at(size_t index) {
-  return index < limitree::counters().size() ? &table()[index] : nullptr;
+  return index < counters().size() ? &table()[index] : nullptr;
 }
 
 limitree_status limitree_limiter_each_counter(limitree_limiter* limiter,
@@ -79,8 +75,7 @@ limitree_status limitree_limiter_each_counter(limitree_limiter* limiter,
                                               limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", fn, "fn");
-    const CounterValues values =
-        limitree::read_counters(&limiter->limiter, scopes);
+    const CounterValues values = read_counters(&limiter->limiter, scopes);
     each_value(
         values, scopes,
         [&](std::size_t row, std::string_view label, std::int64_t value) {

@@ -14,11 +14,8 @@ static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_request) == 64);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_descriptor_status) == 128);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_envoy_response) == 64);
 
-using limitree::EnvoyAnswer;
-using limitree::capi::EnvoyRequest;
-using limitree::capi::guarded;
-using limitree::capi::require;
-using limitree::capi::Statuses;
+using namespace limitree;
+using namespace limitree::capi;
 
 namespace limitree::capi {
 
@@ -162,11 +159,11 @@ limitree_status limitree_should_rate_limit(
     limitree_limiter* limiter, const limitree_envoy_request* request,
     limitree_descriptor_status* statuses, size_t status_capacity,
     limitree_envoy_response* response, limitree_error** error) {
-  return guarded(error, [&]() -> limitree::Status {
+  return guarded(error, [&]() -> Status {
     const Statuses out{statuses, status_capacity, response};
-    limitree::capi::check(limiter, request, out);
+    check(limiter, request, out);
     EnvoyRequest parsed;
-    limitree::Status status = parsed.read(*request);
+    Status status = parsed.read(*request);
     if (!status.ok()) return status;
     EnvoyAnswer answer;
     answer.wants_metadata = parsed.wants_metadata();
@@ -179,7 +176,7 @@ limitree_status limitree_should_rate_limit(
 limitree_status limitree_limiter_reload_descriptors(
     limitree_limiter* limiter, const limitree_config* config,
     limitree_error** error) {
-  return guarded(error, [&]() -> limitree::Status {
+  return guarded(error, [&]() -> Status {
     require(limiter, "limiter", config, "config");
     limiter->limiter.reload(config->descriptors);
     return {};
@@ -187,6 +184,6 @@ limitree_status limitree_limiter_reload_descriptors(
 }
 
 const char* limitree_unit_name(int32_t unit) {
-  const auto known = limitree::unit_of(unit);
-  return limitree::unit_name(known.value_or(limitree::LimitUnit::kUnknown));
+  const auto known = unit_of(unit);
+  return unit_name(known.value_or(LimitUnit::kUnknown));
 }

@@ -11,19 +11,8 @@
 #include "handles.hpp"
 #include "text/problems.hpp"
 
-using limitree::Code;
-using limitree::Decision;
-using limitree::Duration;
-using limitree::http_styles;
-using limitree::HttpAnswer;
-using limitree::HttpLevel;
-using limitree::HttpStyle;
-using limitree::HttpText;
-using limitree::InlineVector;
-using limitree::Status;
-using limitree::capi::guarded;
-using limitree::capi::require;
-using limitree::capi::view;
+using namespace limitree;
+using namespace limitree::capi;
 
 namespace {
 
@@ -64,7 +53,7 @@ HttpLevel to_core(const limitree_level& level) {
           level.remaining,
           Duration(level.window_ns),
           Duration(level.grows_after_ns),
-          static_cast<limitree::Mode>(level.mode),
+          static_cast<Mode>(level.mode),
           level.limited != 0};
 }
 
@@ -89,7 +78,7 @@ Status unknown_style(std::string_view name) {
   std::vector<std::string_view> known;
   for (const HttpStyle& style : http_styles()) known.emplace_back(style.name);
   return Status(Code::kInvalidArgument,
-                limitree::unknown_word("style of headers", name, known));
+                unknown_word("style of headers", name, known));
 }
 
 }  // namespace

@@ -9,16 +9,8 @@
 #include "limiter/counters.hpp"
 #include "tree/boulder.hpp"
 
-using limitree::Code;
-using limitree::Result;
-using limitree::Status;
-using limitree::StoreFile;
-using limitree::capi::append;
-using limitree::capi::EntryList;
-using limitree::capi::guarded;
-using limitree::capi::PathRequest;
-using limitree::capi::require;
-using limitree::capi::view;
+using namespace limitree;
+using namespace limitree::capi;
 
 static_assert(sizeof(void*) != 8 || sizeof(limitree_store_file) == 128);
 
@@ -27,8 +19,8 @@ limitree_status limitree_limiter_prometheus(limitree_limiter* limiter,
                                             limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
-    *text = new limitree_text{limitree::prometheus_text(limitree::read_counters(
-        &limiter->limiter, limitree::kPrometheusScopes))};
+    *text = new limitree_text{
+        prometheus_text(read_counters(&limiter->limiter, kPrometheusScopes))};
     return {};
   });
 }
@@ -41,7 +33,7 @@ limitree_status limitree_ping(limitree_limiter* limiter, int64_t* round_trip_ns,
     const steady_clock::time_point start = steady_clock::now();
     Status status = limiter->limiter.ping();
     if (status.ok() && round_trip_ns != nullptr) {
-      *round_trip_ns = limitree::Duration(steady_clock::now() - start).count();
+      *round_trip_ns = Duration(steady_clock::now() - start).count();
     }
     return status;
   });
@@ -127,8 +119,7 @@ limitree_status limitree_limits_from_descriptors(const limitree_config* config,
       return Status(Code::kInvalidArgument, "config has no descriptors");
     }
     std::vector<std::string> lost;
-    std::string text =
-        limitree::limits_from_descriptors(*config->descriptors, &lost);
+    std::string text = limits_from_descriptors(*config->descriptors, &lost);
     *yaml = new limitree_text{std::move(text), std::move(lost)};
     return {};
   });
@@ -145,7 +136,7 @@ limitree_status limitree_limits_from_boulder(limitree_str defaults,
             "defaults_origin.data", overrides, "overrides.data",
             overrides_origin, "overrides_origin.data");
     std::vector<std::string> warnings;
-    Result<std::string> text = limitree::limits_from_boulder(
+    Result<std::string> text = limits_from_boulder(
         {view(defaults), view(defaults_origin)},
         {view(overrides), view(overrides_origin)}, &warnings);
     if (!text.ok()) return std::move(text.status());

@@ -6,25 +6,8 @@
 #include "convert.hpp"
 #include "limiter/make_store.hpp"
 
-using limitree::Decision;
-using limitree::LevelReports;
-using limitree::Operation;
-using limitree::Path;
-using limitree::PathCost;
-using limitree::Result;
-using limitree::Status;
-using limitree::Store;
-using limitree::Tree;
-using limitree::capi::append;
-using limitree::capi::check_operation;
-using limitree::capi::fill;
-using limitree::capi::guarded;
-using limitree::capi::Levels;
-using limitree::capi::PathRequest;
-using limitree::capi::require;
-using limitree::capi::Segments;
-using limitree::capi::SharedLimiter;
-using limitree::capi::view;
+using namespace limitree;
+using namespace limitree::capi;
 
 namespace {
 
@@ -70,8 +53,7 @@ limitree_status limitree_limiter_new(const limitree_config* config,
                                      limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(config, "config", limiter, "limiter");
-    Result<std::unique_ptr<Store>> store =
-        limitree::make_store(config->options);
+    Result<std::unique_ptr<Store>> store = make_store(config->options);
     if (!store.ok()) return std::move(store.status());
     auto shared =
         std::make_shared<SharedLimiter>(*config, std::move(store.value()));
@@ -107,7 +89,7 @@ limitree_status limitree_limiter_reload(limitree_limiter* limiter,
                                         limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", yaml, "yaml.data", origin, "origin.data");
-    Result<Tree> tree = limitree::load_tree(view(yaml), view(origin));
+    Result<Tree> tree = load_tree(view(yaml), view(origin));
     if (!tree.ok()) return std::move(tree.status());
     return limiter->limiter.reload(tree.value());
   });
@@ -129,15 +111,15 @@ limitree_status limitree_limiter_put(limitree_limiter* limiter,
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter");
     if (replace < LIMITREE_REPLACE_NONE || replace > LIMITREE_REPLACE_ADDED) {
-      return Status(limitree::Code::kInvalidArgument,
+      return Status(Code::kInvalidArgument,
                     "unknown replace " + std::to_string(replace));
     }
     require(name, "name.data", yaml, "yaml.data", origin, "origin.data");
-    Result<std::shared_ptr<limitree::Nodes>> root =
-        limitree::load_root(view(name), {view(yaml), view(origin)});
+    Result<std::shared_ptr<Nodes>> root =
+        load_root(view(name), {view(yaml), view(origin)});
     if (!root.ok()) return std::move(root.status());
     return limiter->limiter.put(std::move(root.value()),
-                                static_cast<limitree::Replace>(replace));
+                                static_cast<Replace>(replace));
   });
 }
 
@@ -214,12 +196,11 @@ limitree_status limitree_set_pressure(limitree_limiter* limiter,
     require(limiter, "limiter");
     if (!(pressure >= 0 && pressure <= 1)) {  // NaN is neither
       return Status(
-          limitree::Code::kInvalidArgument,
+          Code::kInvalidArgument,
           "pressure must be from 0 to 1, is " + std::to_string(pressure));
     }
     // Rounded without a math library.
-    const auto halves =
-        static_cast<std::int32_t>(pressure * 2 * limitree::kFullPressure);
+    const auto halves = static_cast<std::int32_t>(pressure * 2 * kFullPressure);
     limiter->limiter.set_pressure((halves + 1) / 2);
     return {};
   });

@@ -11,21 +11,15 @@
 #include "text/number.hpp"
 #include "tree/limit_text.hpp"
 
-using limitree::Code;
-using limitree::Duration;
-using limitree::Result;
-using limitree::Status;
-using limitree::TextRate;
-using limitree::capi::guarded;
-using limitree::capi::require;
-using limitree::capi::view;
+using namespace limitree;
+using namespace limitree::capi;
 
 #define LIMITREE_STRING_(x) #x
 #define LIMITREE_STRING(x) LIMITREE_STRING_(x)
 
 static_assert(sizeof(limitree_rate) == 128);
-static_assert(LIMITREE_NEVER == limitree::kNever.count());
-static_assert(LIMITREE_SOURCE_DENY + 1 == limitree::kSourceCount);
+static_assert(LIMITREE_NEVER == kNever.count());
+static_assert(LIMITREE_SOURCE_DENY + 1 == kSourceCount);
 
 namespace {
 
@@ -53,7 +47,7 @@ constexpr auto kStatusNames = std::to_array<StatusName>({
     {LIMITREE_INTERNAL, Code::kInternal, "internal"},
 });
 static_assert(std::ranges::all_of(kStatusNames, [](const StatusName& one) {
-  return limitree::capi::same(one.status, one.code);
+  return same(one.status, one.code);
 }));
 
 limitree_rate to_rate(const TextRate& rate) {
@@ -62,7 +56,7 @@ limitree_rate to_rate(const TextRate& rate) {
   out.period_ns = rate.period.count();
   out.burst = rate.capacity;
   // The name has two numbers and a time, so it fits.
-  const std::string name = limitree::name_of(rate);
+  const std::string name = name_of(rate);
   out.size = static_cast<std::int32_t>(name.size());
   std::ranges::copy(name, out.name);
   return out;
@@ -71,8 +65,6 @@ limitree_rate to_rate(const TextRate& rate) {
 }  // namespace
 
 namespace limitree::capi {
-
-static_assert(same(LIMITREE_CHECK, Mode::kCheck));
 
 void refuse_null(const char* name) {
   throw NullArgument{
@@ -106,14 +98,10 @@ const char* limitree_version(void) {
 
 int32_t limitree_abi_version(void) { return LIMITREE_ABI_VERSION; }
 
-const char* limitree_openssl_version(void) {
-  return limitree::openssl_version();
-}
+const char* limitree_openssl_version(void) { return openssl_version(); }
 
 const char* limitree_algorithm_at(size_t index) {
-  return index < limitree::kAlgorithms.size()
-             ? limitree::kAlgorithms[index].rule
-             : nullptr;
+  return index < kAlgorithms.size() ? kAlgorithms[index].rule : nullptr;
 }
 
 const char* limitree_status_name(limitree_status status) {
@@ -125,25 +113,24 @@ const char* limitree_status_name(limitree_status status) {
 const char* limitree_source_name(int32_t source) {
   return source < 0 || source > LIMITREE_SOURCE_DENY
              ? "unknown"
-             : limitree::source_name(static_cast<limitree::Source>(source));
+             : source_name(static_cast<Source>(source));
 }
 
 const char* limitree_mode_name(int32_t mode) {
-  return mode < 0 || mode > LIMITREE_CHECK
-             ? "unknown"
-             : limitree::mode_name(static_cast<limitree::Mode>(mode));
+  return mode < 0 || mode > LIMITREE_CHECK ? "unknown"
+                                           : mode_name(static_cast<Mode>(mode));
 }
 
 void limitree_decision_cell(const limitree_decision* decision,
                             int64_t cell[5]) {
   if (decision == nullptr || cell == nullptr) return;
-  limitree::Decision core;
+  Decision core;
   core.limited = decision->limited != 0;
   core.limit = decision->limit;
   core.remaining = decision->remaining;
-  core.retry_after = limitree::Duration(decision->retry_after_ns);
-  core.reset_after = limitree::Duration(decision->reset_after_ns);
-  std::ranges::copy(limitree::to_throttle_reply(core), cell);
+  core.retry_after = Duration(decision->retry_after_ns);
+  core.reset_after = Duration(decision->reset_after_ns);
+  std::ranges::copy(to_throttle_reply(core), cell);
 }
 
 limitree_str limitree_text_str(const limitree_text* text) {
@@ -200,12 +187,12 @@ limitree_status limitree_parse_duration(limitree_str text, int64_t* duration_ns,
                                         limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(text, "text.data", duration_ns, "duration_ns");
-    Result<Duration> duration = limitree::parse_duration(view(text));
+    Result<Duration> duration = parse_duration(view(text));
     if (!duration.ok()) return std::move(duration.status());
     if (duration.value() < Duration::zero()) {
-      return Status(Code::kInvalidConfig,
-                    "must not be negative, is " +
-                        limitree::format_duration(duration.value()));
+      return Status(
+          Code::kInvalidConfig,
+          "must not be negative, is " + format_duration(duration.value()));
     }
     *duration_ns = duration.value().count();
     return {};
@@ -217,7 +204,7 @@ limitree_status limitree_parse_go_duration(limitree_str text,
                                            limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(text, "text.data", duration_ns, "duration_ns");
-    const auto duration = limitree::parse_go_duration(view(text));
+    const auto duration = parse_go_duration(view(text));
     if (!duration) {
       return Status(Code::kInvalidConfig,
                     "must be a duration such as 10s or 1h30m");
@@ -233,7 +220,7 @@ limitree_status limitree_parse_rates(limitree_str text, limitree_rate* rates,
   return guarded(error, [&]() -> Status {
     require(text, "text.data", rates != nullptr || capacity == 0, "rates",
             count, "count");
-    Result<std::vector<TextRate>> read = limitree::parse_rates(view(text));
+    Result<std::vector<TextRate>> read = parse_rates(view(text));
     if (!read.ok()) return std::move(read.status());
     const std::vector<TextRate>& found = read.value();
     for (std::size_t i = 0; i < std::min(capacity, found.size()); ++i) {
