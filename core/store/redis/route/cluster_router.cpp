@@ -41,9 +41,8 @@ class ClusterRouter::MapDiscovery final : public Discovery {
 };
 
 ClusterRouter::ClusterRouter(const Settings& settings, Traffic* traffic)
-    : settings_(settings),
+    : DiscoveringRouter(settings, traffic),
       ask_slots_(command_of({"CLUSTER", "SLOTS"})),
-      nodes_(settings.login, traffic),
       slots_(new std::atomic<Node*>[kSlots]()),
       known_(settings.url.endpoints) {
   shuffle(&known_);
@@ -224,20 +223,6 @@ void ClusterRouter::checked(Node* node, const Outcome& outcome) {
   }
   move_to_back(node->endpoint());
   wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
-}
-
-void ClusterRouter::for_each(const std::function<void(Node*)>& visit) {
-  nodes_.for_each(visit);
-}
-
-void ClusterRouter::before_fork() {
-  mutex_.lock();
-  nodes_.before_fork();
-}
-
-void ClusterRouter::after_fork() {
-  nodes_.after_fork();
-  mutex_.unlock();
 }
 
 std::int32_t ClusterRouter::slot_of(std::string_view key) const {

@@ -12,14 +12,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "store/redis/route/discovery.hpp"
-#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"
 
@@ -41,9 +39,6 @@ class ClusterRouter final : public DiscoveringRouter {
   Check check_due(Node* node, Monotonic now) override;
   void checked(Node* node, const Outcome& outcome) override;
   bool learn(Node* node, const Target& target, const Outcome& outcome) override;
-  void for_each(const std::function<void(Node*)>& visit) override;
-  void before_fork() override;
-  void after_fork() override;
   std::int32_t slot_of(std::string_view key) const override;
 
  private:
@@ -63,9 +58,7 @@ class ClusterRouter final : public DiscoveringRouter {
   std::int32_t assign(const std::vector<SlotRange>& map);
   void remember(const std::vector<SlotRange>& map, const Endpoint& asked);
 
-  const Settings& settings_;
-  const std::string ask_slots_;  // the command
-  NodeSet nodes_;
+  const std::string ask_slots_;                        // the command
   const std::unique_ptr<std::atomic<Node*>[]> slots_;  // null: not known
   std::atomic<Node*> any_{nullptr};                    // for keyless commands
   std::atomic<Wanted> wanted_{Wanted::kNo};

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "store/redis/route/node_set.hpp"
 #include "store/redis/route/router.hpp"
 
 namespace limitree::redis {
@@ -52,8 +54,28 @@ class DiscoveringRouter : public Router {
     return failure_.status();
   }
 
+  void for_each(const std::function<void(Node*)>& visit) final {
+    nodes_.for_each(visit);
+    sentinel_nodes_.for_each(visit);
+  }
+  void before_fork() final {
+    mutex_.lock();
+    nodes_.before_fork();
+    sentinel_nodes_.before_fork();
+  }
+  void after_fork() final {
+    sentinel_nodes_.after_fork();
+    nodes_.after_fork();
+    mutex_.unlock();
+  }
+
  protected:
   class Discovery;
+
+  DiscoveringRouter(const Settings& settings, Traffic* traffic)
+      : settings_(settings),
+        nodes_(settings.login, traffic),
+        sentinel_nodes_(settings.sentinel_login, traffic) {}
 
   // The servers that a discovery asks, in this order.  A server that could not
   // be asked, or answered with an error, is asked last from then on.
@@ -67,6 +89,9 @@ class DiscoveringRouter : public Router {
     hold_until_.store(at, std::memory_order_relaxed);
   }
 
+  const Settings& settings_;
+  NodeSet nodes_;
+  NodeSet sentinel_nodes_;  // none in a cluster
   std::mutex mutex_;
   DiscoveryFailure failure_;  // guarded by mutex_
 

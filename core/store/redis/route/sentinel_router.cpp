@@ -68,7 +68,7 @@ class SentinelRouter::PrimaryDiscovery final : public Discovery {
                         "this is not an answer to ROLE"});
     }
     // Behind its name there may be another one by now.
-    if (Node* const node = router_.servers_.at(server)) {
+    if (Node* const node = router_.nodes_.at(server)) {
       node->drop_connections(Failure::kReadOnly,
                              "the server has become a replica");
     }
@@ -82,14 +82,12 @@ class SentinelRouter::PrimaryDiscovery final : public Discovery {
 };
 
 SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
-    : settings_(settings),
+    : DiscoveringRouter(settings, traffic),
       ask_primary_(command_of(
           {"SENTINEL", "get-master-addr-by-name", settings.url.service})),
       ask_sentinels_(
           command_of({"SENTINEL", "SENTINELS", settings.url.service})),
-      ask_role_(command_of({"ROLE"})),
-      servers_(settings.login, traffic),
-      sentinel_nodes_(settings.sentinel_login, traffic) {
+      ask_role_(command_of({"ROLE"})) {
   for (const Endpoint& endpoint : settings.url.endpoints) {
     sentinels_.push_back({endpoint});
   }
@@ -101,7 +99,7 @@ SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
 Node* SentinelRouter::route(const Target& target) {
   if (!target.endpoint) return primary_.load(std::memory_order_acquire);
   return target.sentinel ? sentinel_nodes_.at(*target.endpoint)
-                         : servers_.at(*target.endpoint);
+                         : nodes_.at(*target.endpoint);
 }
 
 std::unique_ptr<Task> SentinelRouter::discovery() {
@@ -124,7 +122,7 @@ void SentinelRouter::move_to_back(const Endpoint& asked) {
 }
 
 bool SentinelRouter::found(const Endpoint& sentinel, const Endpoint& primary) {
-  Node* const node = servers_.at(primary);
+  Node* const node = nodes_.at(primary);
   if (node == nullptr) return false;
   const std::lock_guard lock(mutex_);
   // What the others said before is out of date.
@@ -274,23 +272,6 @@ void SentinelRouter::ask_last(const Endpoint& sentinel) {
   Sentinel* const it = known(sentinel);
   Sentinel* const end = sentinels_.data() + sentinels_.size();
   if (it != nullptr) std::rotate(it, it + 1, end);
-}
-
-void SentinelRouter::for_each(const std::function<void(Node*)>& visit) {
-  servers_.for_each(visit);
-  sentinel_nodes_.for_each(visit);
-}
-
-void SentinelRouter::before_fork() {
-  mutex_.lock();
-  servers_.before_fork();
-  sentinel_nodes_.before_fork();
-}
-
-void SentinelRouter::after_fork() {
-  sentinel_nodes_.after_fork();
-  servers_.after_fork();
-  mutex_.unlock();
 }
 
 }  // namespace limitree::redis

@@ -15,7 +15,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,7 +22,6 @@
 #include <vector>
 
 #include "store/redis/route/discovery.hpp"
-#include "store/redis/route/node_set.hpp"
 
 namespace limitree::redis {
 
@@ -46,9 +44,6 @@ class SentinelRouter final : public DiscoveringRouter {
   Check check_due(Node* node, Monotonic now) override;
   void checked(Node* node, const Outcome& outcome) override;
   bool learn(Node* node, const Target& target, const Outcome& outcome) override;
-  void for_each(const std::function<void(Node*)>& visit) override;
-  void before_fork() override;
-  void after_fork() override;
 
  private:
   class PrimaryDiscovery;
@@ -75,12 +70,9 @@ class SentinelRouter final : public DiscoveringRouter {
   void ask_first(const Endpoint& sentinel);
   void ask_last(const Endpoint& sentinel);
 
-  const Settings& settings_;
   const std::string ask_primary_;  // the commands
   const std::string ask_sentinels_;
   const std::string ask_role_;
-  NodeSet servers_;
-  NodeSet sentinel_nodes_;
   std::atomic<Node*> primary_{nullptr};
   std::atomic<Monotonic> next_check_{Monotonic{}};
 
