@@ -14,7 +14,8 @@ struct ForkGuards {
   // Never destroyed: fork() may be called after static destructors have run.
   static ForkGuards& of_process() {
     static ForkGuards* const guards = [] {
-      pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+      pthread_atfork(before_fork, after<&ForkGuard::after_fork>,
+                     after<&ForkGuard::after_fork_in_child>);
       return new ForkGuards;
     }();
     return *guards;
@@ -28,18 +29,12 @@ struct ForkGuards {
     }
   }
 
-  static void after_fork_in_parent() {
+  // `call` is that of the parent or that of the child.
+  template <void (ForkGuard::*call)()>
+  static void after() {
     ForkGuards& guards = of_process();
     for (ForkGuard* g = guards.newest; g != nullptr; g = g->older_) {
-      g->after_fork();
-    }
-    guards.mutex.unlock();
-  }
-
-  static void after_fork_in_child() {
-    ForkGuards& guards = of_process();
-    for (ForkGuard* g = guards.newest; g != nullptr; g = g->older_) {
-      g->after_fork_in_child();
+      (g->*call)();
     }
     guards.mutex.unlock();
   }
