@@ -59,10 +59,8 @@ Config config_of(const ServeSettings& settings) {
     config.set(name, value);
   }
   for (const auto& [name, value] : settings.options) config.set(name, value);
-  check([&](limitree_error** error) {
-    return limitree_config_set_completion(config.get(), complete_requests,
-                                          nullptr, nullptr, error);
-  });
+  check(limitree_config_set_completion, config.get(), complete_requests,
+        nullptr, nullptr);
   config.set_log(log_event, nullptr);
   return config;
 }

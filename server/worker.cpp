@@ -22,9 +22,7 @@ constexpr Duration kBetweenTrims = 5 * kOneSecond;
 
 LimiterHandle new_loop(limitree_limiter* limiter) {
   limitree_limiter* other = nullptr;
-  check([&](limitree_error** error) {
-    return limitree_limiter_new_loop(limiter, nullptr, &other, error);
-  });
+  check(limitree_limiter_new_loop, limiter, nullptr, &other);
   return LimiterHandle(other);
 }
 
