@@ -60,18 +60,11 @@ Napi::Value duration_of(const Napi::CallbackInfo& info) {
                            static_cast<double>(parse_duration(text)) / 1e6);
 }
 
-// reload(limits): a promise.
+// reload(limits), reloadDescriptors(files): a promise.
+template <void (Engine::*kReload)(const Pairs&)>
 Napi::Value reload(Native& native, const Napi::CallbackInfo& info) {
-  return run_in_pool(native, [limits = pairs_of(info[0])](Engine& engine) {
-    engine.reload(limits);
-    return 0;
-  });
-}
-
-// reloadDescriptors(files): a promise.
-Napi::Value reload_descriptors(Native& native, const Napi::CallbackInfo& info) {
-  return run_in_pool(native, [files = pairs_of(info[0])](Engine& engine) {
-    engine.reload_descriptors(files);
+  return run_in_pool(native, [texts = pairs_of(info[0])](Engine& engine) {
+    (engine.*kReload)(texts);
     return 0;
   });
 }
@@ -208,8 +201,8 @@ Napi::Object functions_of(Napi::Env env,
   add_raw("decide", decide);
   add_raw("start", start);
   add_raw("reset", reset);
-  add("reload", if_open<reload>);
-  add("reloadDescriptors", if_open<reload_descriptors>);
+  add("reload", if_open<reload<&Engine::reload>>);
+  add("reloadDescriptors", if_open<reload<&Engine::reload_descriptors>>);
   add("shouldRateLimit", if_open<should_rate_limit>);
   add("descriptorStats", if_open<counters<LIMITREE_SCOPE_RULES>>);
   add("envoyStats", if_open<counters<LIMITREE_SCOPE_ENVOY>>);
