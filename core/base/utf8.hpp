@@ -3,7 +3,6 @@
 #ifndef LIMITREE_BASE_UTF8_HPP
 #define LIMITREE_BASE_UTF8_HPP
 
-#include <algorithm>
 #include <cstddef>
 #include <string_view>
 
@@ -45,23 +44,31 @@ void append_hex(unsigned char byte, Text* text,
 template <typename Text>
 void append_json(std::string_view value, Text* text) {
   using std::string_view_literals::operator""sv;
-  const auto escapes = [](char byte) {
-    return (byte >= '\0' && byte < ' ') || byte == '\x7f';
+  // The size of the first character; 0 if it needs an escape.
+  const auto plain_size = [](std::string_view from) -> std::size_t {
+    const std::size_t size = utf8_size(from);
+    if (size != 1) return size;
+    const char byte = from[0];
+    return byte >= ' ' && byte != '"' && byte != '\\' && byte != '\x7f';
   };
   text->append("\""sv);
   while (!value.empty()) {
-    const std::size_t size = utf8_size(value);
-    const char byte = value[0];
-    if (size == 0) {
+    std::string_view rest = value;
+    while (const std::size_t size = plain_size(rest)) rest.remove_prefix(size);
+    text->append(value.substr(0, value.size() - rest.size()));
+    value = rest;
+    if (value.empty()) break;
+    const auto byte = static_cast<unsigned char>(value[0]);
+    if (byte >= 0x80) {
       text->append("\\ufffd"sv);
-    } else if (escapes(byte)) {
-      text->append("\\u00"sv);
-      append_hex(static_cast<unsigned char>(byte), text, "0123456789abcdef");
+    } else if (byte == '"' || byte == '\\') {
+      text->append("\\"sv);
+      text->append(value.substr(0, 1));
     } else {
-      if (byte == '"' || byte == '\\') text->append("\\"sv);
-      text->append(value.substr(0, size));
+      text->append("\\u00"sv);
+      append_hex(byte, text, "0123456789abcdef");
     }
-    value.remove_prefix(std::max<std::size_t>(size, 1));
+    value.remove_prefix(1);
   }
   text->append("\""sv);
 }
