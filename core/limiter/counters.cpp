@@ -5,6 +5,8 @@
 #include <iterator>
 #include <string>
 
+#include "text/number.hpp"
+
 namespace limitree {
 
 namespace {
@@ -185,7 +187,7 @@ std::string_view round_trip_label(const Values&, std::size_t i) {
     std::array<std::string, StoreStats::kRoundTripBuckets> made;
     Duration bound = StoreStats::kShortestRoundTrip;
     for (std::string& label : made) {
-      label = seconds_text(bound.count());
+      label = seconds_text(bound);
       bound *= 2;
     }
     made.back() = "+Inf";
@@ -241,18 +243,6 @@ std::vector<ReasonStats> reasons_of(const StoreStats& stats) {
 }
 
 }  // namespace
-
-std::string seconds_text(std::int64_t time_ns) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  std::string text = std::to_string(time_ns / kSecond);
-  if (const std::int64_t rest = time_ns % kSecond; rest != 0) {
-    std::string decimals = std::to_string(kSecond + rest);
-    decimals[0] = '.';  // replaces the 1 that kept the zeros
-    decimals.erase(decimals.find_last_not_of('0') + 1);
-    text += decimals;
-  }
-  return text;
-}
 
 std::span<const Counter> counters() { return kCounters; }
 

@@ -79,9 +79,6 @@ std::size_t value_count(const CounterValues& values, CounterScope scope);
 std::string_view label_of(const CounterValues& values, CounterScope scope,
                           std::size_t i);
 
-// Seconds without rounding, as labels have them: "0.000016".
-std::string seconds_text(std::int64_t time_ns);
-
 // The text that Prometheus reads.  There is a series for each limit of the
 // trees loaded so far, each source, and each reason of an error; there are none
 // for callers.

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "limiter/counters.hpp"
+#include "text/number.hpp"
 
 namespace limitree {
 
@@ -66,7 +67,7 @@ void append_samples(std::span<const Counter> rows, const CounterValues& values,
   const StoreStats& store = values.stats.store;
   const auto last = value_count(values, first.scope) - 1;
   append_sample(std::string(first.family) + "_sum", "",
-                seconds_text(store.round_trip_ns), text);
+                seconds_text(Duration(store.round_trip_ns)), text);
   append_sample(std::string(first.family) + "_count", "",
                 std::to_string(first.value(values, last)), text);
 }

@@ -337,6 +337,10 @@ std::string format_duration(Duration time) {
   return decimal(count, kUnits.back());
 }
 
+std::string seconds_text(Duration time) {
+  return decimal(time.count(), {"", kSecond});
+}
+
 std::string spoken_duration(Duration time) {
   std::int64_t rest = time.count();
   std::string text;

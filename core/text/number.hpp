@@ -42,6 +42,9 @@ bool is_one_month(std::string_view text);
 // The shortest text for exactly `time`: "1m", "90s", "1.5s", "8571us".
 std::string format_duration(Duration time);
 
+// Seconds without rounding, as labels of metrics have them: "0.000016".
+std::string seconds_text(Duration time);
+
 // The form in which the command line shows times: "1.5s", "2m30s", "3d4h".  For
 // people only.  REQUIRES: time > 0.
 std::string spoken_duration(Duration time);
