@@ -162,11 +162,8 @@ void ConfigThread::lost(const std::string& why) {
 }
 
 void ConfigThread::ask_store() {
-  limitree_error* error = nullptr;
-  const bool answers =
-      limitree_ping(limiter_->get(), nullptr, &error) == LIMITREE_OK;
-  limitree_error_free(error);
-  listener_->store_answers(answers);
+  listener_->store_answers(
+      limitree_ping(limiter_->get(), nullptr, nullptr) == LIMITREE_OK);
   ask_store_.set(after(loop_.now(), kAskStore));
 }
 
