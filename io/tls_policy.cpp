@@ -116,7 +116,10 @@ std::string TlsErrors::reason(const ssl_st* session) {
 // ---- contexts ---------------------------------------------------------------
 
 void FreeTls::operator()(ssl_ctx_st* context) const { SSL_CTX_free(context); }
-void FreeTls::operator()(ssl_st* session) const { SSL_free(session); }
+void FreeTls::operator()(ssl_st* session) const {
+  const TlsErrors errors;
+  SSL_free(session);
+}
 
 TlsContextHandle make_tls_context(const ssl_method_st* method) {
   TlsContextHandle context(SSL_CTX_new(method));

@@ -1,7 +1,6 @@
 #include "io/tls_stream.hpp"
 
 #include <openssl/ssl.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -9,21 +8,79 @@
 #include <utility>
 
 #include "io/failure.hpp"
+#include "io/poller.hpp"
+#include "io/socket.hpp"
 
 namespace limitree {
+
+namespace {
+
+// OpenSSL's own way to a socket waits if the socket does, and raises SIGPIPE.
+// A lost connection looks to OpenSSL like one that has to wait: otherwise it
+// would not read what the other side said before it hung up.
+int moved(BIO* bio, ssize_t size) {
+  auto* const socket = static_cast<TlsSocket*>(BIO_get_data(bio));
+  if (size > 0) return static_cast<int>(size);
+  if (size < 0 && errno == EAGAIN) return -1;
+  socket->closed = true;
+  socket->error = size < 0 ? errno : 0;
+  return -1;
+}
+
+int socket_of(BIO* bio) {
+  return static_cast<const TlsSocket*>(BIO_get_data(bio))->fd.get();
+}
+
+int write_socket(BIO* bio, const char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  BIO_set_retry_write(bio);
+  return moved(
+      bio, send_some(socket_of(bio), {bytes, static_cast<std::size_t>(size)}));
+}
+
+int read_socket(BIO* bio, char* bytes, int size) {
+  BIO_clear_retry_flags(bio);
+  BIO_set_retry_read(bio);
+  return moved(
+      bio, receive_some(socket_of(bio), bytes, static_cast<std::size_t>(size)));
+}
+
+long control_socket(BIO* /*bio*/, int what, long /*number*/, void* /*data*/) {
+  return what == BIO_CTRL_FLUSH ? 1 : 0;  // nothing is kept back
+}
+
+BIO_METHOD* make_socket_method() {
+  BIO_METHOD* const made =
+      BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "limitree");
+  if (made == nullptr) throw std::bad_alloc();
+  BIO_meth_set_write(made, write_socket);
+  BIO_meth_set_read(made, read_socket);
+  BIO_meth_set_ctrl(made, control_socket);
+  return made;
+}
+
+BIO* make_bio(TlsSocket* socket) {
+  static BIO_METHOD* const method = make_socket_method();
+  BIO* const made = BIO_new(method);
+  if (made == nullptr) throw std::bad_alloc();
+  BIO_set_data(made, socket);
+  BIO_set_init(made, 1);
+  return made;
+}
+
+}  // namespace
 
 TlsStream::TlsStream(std::shared_ptr<const void> context, TlsHandle session,
                      Fd fd, TlsProtocol protocol)
     : context_(std::move(context)),
       session_(std::move(session)),
-      fd_(std::move(fd)),
+      socket_{std::move(fd)},
       protocol_(protocol) {
   SSL_set_mode(session_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                    SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-  if (SSL_set_fd(session_.get(), fd_.get()) != 1 ||
-      SSL_set_app_data(session_.get(), this) != 1) {
-    throw std::bad_alloc();
-  }
+  BIO* const bio = make_bio(&socket_);
+  SSL_set_bio(session_.get(), bio, bio);
+  if (SSL_set_app_data(session_.get(), this) != 1) throw std::bad_alloc();
 }
 
 const TlsStream* TlsStream::of(const ssl_st* ssl) {
@@ -45,19 +102,21 @@ IoResult TlsStream::shake_hands() {
 }
 
 IoResult TlsStream::failed(int result) {
-  const int system_error = errno;
   const int error = SSL_get_error(session_.get(), result);
-  if (error == SSL_ERROR_SYSCALL && system_error != 0) {
-    trouble_ = error_text(system_error);
-  }
-  if (error == SSL_ERROR_SSL) {
-    trouble_ = "TLS: " + TlsErrors::reason(session_.get());
-  }
-  if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
-    needs_ = error == SSL_ERROR_WANT_READ ? EPOLLIN : EPOLLOUT;
+  const bool reads = error == SSL_ERROR_WANT_READ;
+  const bool writes = error == SSL_ERROR_WANT_WRITE;
+  if ((reads || writes) && !socket_.closed) {
+    needs_ = reads ? Poller::kRead : Poller::kWrite;
     return {Io::kAgain};
   }
-  broken_ = error != SSL_ERROR_ZERO_RETURN;
+  if (error == SSL_ERROR_SSL) {
+    trouble_ = std::string(kTlsTrouble) + TlsErrors::reason(session_.get());
+  } else if (socket_.error != 0) {
+    trouble_ = error_text(socket_.error);
+  } else {
+    trouble_.clear();
+  }
+  broken_ = !writes && error != SSL_ERROR_ZERO_RETURN;
   return {Io::kClosed};
 }
 
@@ -66,6 +125,8 @@ template <typename Call>
 IoResult TlsStream::transfer(Call call) {
   if (broken_) return {Io::kClosed};
   needs_ = 0;
+  socket_.closed = false;
+  socket_.error = 0;
   const TlsErrors errors;
   const IoResult shaken = shake_hands();
   if (shaken.outcome != Io::kDone) return shaken;
@@ -87,22 +148,30 @@ IoResult TlsStream::write(std::string_view bytes) {
   });
 }
 
-bool TlsStream::has_buffered() const { return SSL_pending(session_.get()) > 0; }
+// Without reading ahead, OpenSSL has at most a part of the next record.
+bool TlsStream::has_buffered() const {
+  return SSL_get_read_ahead(session_.get()) != 0
+             ? SSL_has_pending(session_.get()) != 0
+             : SSL_pending(session_.get()) > 0;
+}
 
 void TlsStream::shut_down() {
   const TlsErrors errors;
   if (!broken_ && SSL_is_init_finished(session_.get()) != 0)
     SSL_shutdown(session_.get());
-  shutdown(fd_.get(), SHUT_WR);
+  shutdown(fd(), SHUT_WR);
 }
 
-std::unique_ptr<Transport> connect_http2(const TlsClientContext& context, Fd fd,
-                                         const std::string& host) {
+std::unique_ptr<Transport> connect_tls(const TlsClientContext& context, Fd fd,
+                                       const std::string& host,
+                                       TlsProtocol protocol) {
   static constexpr unsigned char kHttp2[] = {2, 'h', '2'};
   TlsHandle session = context.connect(host);
-  SSL_set_alpn_protos(session.get(), kHttp2, sizeof kHttp2);
+  if (protocol == TlsProtocol::kHttp2) {
+    SSL_set_alpn_protos(session.get(), kHttp2, sizeof kHttp2);
+  }
   return std::make_unique<TlsStream>(nullptr, std::move(session), std::move(fd),
-                                     TlsProtocol::kHttp2);
+                                     protocol);
 }
 
 }  // namespace limitree

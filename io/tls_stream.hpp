@@ -16,8 +16,18 @@ namespace limitree {
 enum class TlsProtocol {
   kHttp2,  // they must negotiate it, as gRPC does
   kHttp,   // HTTP/2 or, if they do not negotiate it, HTTP/1.1
+  kOther,  // nothing is negotiated
 };
 
+// What OpenSSL reads from and writes to.
+struct TlsSocket {
+  Fd fd;
+  bool closed = false;  // the last call found no connection any more
+  int error = 0;        // why, if it did not just end
+};
+
+// Closes the socket without a word, so it may be destroyed in the child of a
+// fork(), too.
 class TlsStream final : public Transport {
  public:
   // Takes `session`, whose side of the connection is set.  `context` lives as
@@ -31,10 +41,11 @@ class TlsStream final : public Transport {
 
   IoResult read(std::span<char> buffer) override;
   IoResult write(std::string_view bytes) override;
+  bool established() const override { return checked_; }
   bool has_buffered() const override;
   std::uint32_t needs() const override { return needs_; }
   void shut_down() override;
-  int fd() const override { return fd_.get(); }
+  int fd() const override { return socket_.fd.get(); }
   std::string trouble() const override { return trouble_; }
 
  private:
@@ -45,7 +56,7 @@ class TlsStream final : public Transport {
 
   std::shared_ptr<const void> context_;
   const TlsHandle session_;
-  Fd fd_;
+  TlsSocket socket_;
   const TlsProtocol protocol_;
   std::uint32_t needs_ = 0;
   std::string trouble_;
@@ -54,9 +65,10 @@ class TlsStream final : public Transport {
 };
 
 // The client's side of a connection to `host`; the handshake is part of its
-// first reads and writes.  Only HTTP/2 is negotiated.  Throws Failure.
-std::unique_ptr<Transport> connect_http2(const TlsClientContext& context, Fd fd,
-                                         const std::string& host);
+// first reads and writes.  Throws Failure.
+std::unique_ptr<Transport> connect_tls(const TlsClientContext& context, Fd fd,
+                                       const std::string& host,
+                                       TlsProtocol protocol);
 
 }  // namespace limitree
 

@@ -12,7 +12,7 @@ namespace limitree {
 IoResult PlainTransport::result_of(ssize_t size) {
   if (size > 0) return {Io::kDone, static_cast<std::size_t>(size)};
   if (size < 0 && errno == EAGAIN) return {Io::kAgain};
-  if (size < 0) error_ = errno;
+  error_ = size < 0 ? errno : 0;
   return {Io::kClosed};
 }
 

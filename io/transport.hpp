@@ -28,24 +28,31 @@ struct IoResult {
   std::size_t size = 0;  // for kDone
 };
 
-// Does not block.
+// Does not block, whatever the mode of the socket.
 class Transport {
  public:
+  static constexpr std::size_t kMaxHeld = std::size_t{16} << 10U;
+  static constexpr std::string_view kTlsTrouble = "TLS: ";
+
   virtual ~Transport() = default;
 
   virtual IoResult read(std::span<char> buffer) = 0;
-  // May write less than all.
+  // May write less than all.  If it says kAgain and needs() EPOLLOUT, the next
+  // write must begin with the same bytes, up to kMaxHeld of them.  If it says
+  // kClosed, what the other side said before that can still be read.
   virtual IoResult write(std::string_view bytes) = 0;
+  // Whether the handshake is over, if there is one; reading carries it on.
+  virtual bool established() const { return true; }
   // Whether read() has bytes that the socket no longer has.
   virtual bool has_buffered() const = 0;
   // Whether the last call waits for the other direction of the socket, as a
-  // handshake does: EPOLLIN, EPOLLOUT or 0.
+  // handshake does: EPOLLIN, EPOLLOUT or 0, as in Poller.
   virtual std::uint32_t needs() const = 0;
   // Tells the other side that no more bytes come.
   virtual void shut_down() = 0;
   virtual int fd() const = 0;
   // Why the last call has failed, if more is known than that the connection is
-  // closed.
+  // closed.  It begins with kTlsTrouble if TLS is to blame.
   virtual std::string trouble() const { return {}; }
 };
 

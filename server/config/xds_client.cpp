@@ -116,7 +116,8 @@ std::unique_ptr<Transport> XdsClient::transport_over(Fd fd) {
   } catch (const Failure& failure) {
     tell_trouble(failure.what());  // the certificates are as before
   }
-  return connect_http2(*tls_->context(), std::move(fd), endpoint_.host);
+  return connect_tls(*tls_->context(), std::move(fd), endpoint_.host,
+                     TlsProtocol::kHttp2);
 }
 
 void XdsClient::connect() {

@@ -1,5 +1,5 @@
 // The rules of TLS, for each of those who make connections: the Redis store,
-// with a TlsSession, and the client of an xDS server, with a TlsStream.
+// and the client of an xDS server.
 
 #include "io/tls_policy.hpp"
 
@@ -8,6 +8,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -15,14 +16,17 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/temporary_folder.hpp"
 #include "io/failure.hpp"
+#include "io/poller.hpp"
+#include "io/socket.hpp"
+#include "io/timer.hpp"
 #include "io/tls_client_context.hpp"
 #include "io/tls_context.hpp"
 #include "io/tls_files.hpp"
-#include "io/tls_session.hpp"
 #include "io/tls_stream.hpp"
 
 namespace limitree {
@@ -82,40 +86,29 @@ class Server {
   std::thread thread_;
 };
 
-// Each returns "" after the handshake, or what is wrong.
-struct RedisClient {
-  static std::string shake_hands(const TlsClientContext& context, Fd fd,
-                                 const std::string& host) {
-    TlsSession session(context, host);
-    while (!session.failed()) {
-      session.handshake();
-      std::string out;
-      session.take(&out);
-      send(fd.get(), out.data(), out.size(), MSG_NOSIGNAL);
-      if (session.established()) return "";
-      if (session.failed()) break;
-      char bytes[4096];
-      const ssize_t size = recv(fd.get(), bytes, sizeof bytes, 0);
-      if (size <= 0) return "closed";
-      session.feed({bytes, static_cast<std::size_t>(size)});
-    }
-    return session.detail();
-  }
-};
-
-struct XdsClient {
+// Returns "" after the handshake, or what is wrong.
+template <TlsProtocol kProtocol>
+struct Client {
   static std::string shake_hands(const TlsClientContext& context, Fd fd,
                                  const std::string& host) try {
-    const auto stream = connect_http2(context, std::move(fd), host);
-    if (stream->write("x").outcome == Io::kDone) return "";
+    const auto stream = connect_tls(context, std::move(fd), host, kProtocol);
+    while (true) {
+      const IoResult put = stream->write("x");
+      if (put.outcome == Io::kDone) return "";
+      if (put.outcome == Io::kClosed) break;
+      wait_for(stream->fd(), stream->needs() == Poller::kWrite,
+               steady_now() + std::chrono::seconds(10));
+    }
     const std::string trouble = stream->trouble();
     return trouble.starts_with("TLS: ") ? trouble.substr(5) : "closed";
   } catch (const Failure& failure) {
     return failure.what();
   }
 };
+using RedisClient = Client<TlsProtocol::kOther>;
+using XdsClient = Client<TlsProtocol::kHttp2>;
 
-template <typename Client>
+template <typename Chosen>
 class TlsPolicy : public testing::Test {
  protected:
   static std::string connect(const TlsClientContext& context,
@@ -124,7 +117,7 @@ class TlsPolicy : public testing::Test {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     const Server server(settings, ends[0]);
-    return Client::shake_hands(context, Fd(ends[1]), host);
+    return Chosen::shake_hands(context, Fd(ends[1]), host);
   }
   static std::string connect(TlsClientSettings settings,
                              const std::string& host,
@@ -219,7 +212,8 @@ std::string refusal_of_client(const std::string& certificate,
                               .key_file = file(certificate + ".key")});
   int ends[2];
   EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-  const auto theirs = connect_http2(*client, Fd(ends[1]), "localhost");
+  const auto theirs =
+      connect_tls(*client, Fd(ends[1]), "localhost", TlsProtocol::kHttp2);
   const auto ours = context->accept(Fd(ends[0]), TlsProtocol::kHttp2);
   char byte = 0;
   while (true) {

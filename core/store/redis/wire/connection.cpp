@@ -7,7 +7,9 @@
 #include <array>
 #include <utility>
 
+#include "io/failure.hpp"
 #include "io/socket.hpp"
+#include "io/tls_stream.hpp"
 #include "store/redis/wire/tls_certificates.hpp"
 
 namespace limitree::redis {
@@ -53,7 +55,7 @@ int Connection::fd() const {
 
 bool Connection::wants_write() const {
   if (!stream_) return dialer_ && dialer_->wants_write();
-  return !hello_.empty() || stream_->pending() > 0 ||
+  return !hello_.empty() || stream_->wants_write() ||
          (ready() && !pipeline_.is_idle());
 }
 
@@ -100,15 +102,25 @@ void Connection::dial() {
     return;
   }
   if (!dialer_->connected()) return;
-  // If there is no memory for these, the dialer is still there.
-  std::shared_ptr<const TlsClientContext> tls;
-  if (settings_.certificates != nullptr)
-    tls = settings_.certificates->context();
-  stream_.emplace(dialer_->take_socket(), tls.get(), node_.endpoint().host);
+  // If there is no memory for it, the dialer is still there.
+  try {
+    stream_.emplace(make_transport(dialer_->take_socket()));
+  } catch (const limitree::Failure& failure) {
+    return end(Failure::kTls,
+               std::string(Transport::kTlsTrouble) + failure.what());
+  }
   dialer_.reset();
   state_ = State::kSecuring;
   stepped_ = true;
   greet();
+}
+
+std::unique_ptr<Transport> Connection::make_transport(Fd socket) const {
+  if (settings_.certificates == nullptr) {
+    return std::make_unique<PlainTransport>(std::move(socket));
+  }
+  return connect_tls(*settings_.certificates->context(), std::move(socket),
+                     node_.endpoint().host, TlsProtocol::kOther);
 }
 
 // As soon as the stream may be trusted.

@@ -135,6 +135,7 @@ class Connection {
 
   void connect(Monotonic now);
   void dial();
+  std::unique_ptr<Transport> make_transport(Fd socket) const;
   void greet();
   bool looks_up() const { return dialer_ && !dialer_->wants_write(); }
 

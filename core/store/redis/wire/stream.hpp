@@ -4,31 +4,29 @@
 #define LIMITREE_STORE_REDIS_WIRE_STREAM_HPP
 
 #include <cstddef>
-#include <optional>
+#include <memory>
 #include <string>
 
-#include "io/fd.hpp"
-#include "io/tls_session.hpp"
+#include "io/transport.hpp"
 #include "store/redis/common/failure.hpp"
 #include "store/redis/wire/outbox.hpp"
 
 namespace limitree::redis {
 
-// Closes the socket without a word, so it may be destroyed in the child of a
-// fork(), too.
 class Stream {
  public:
-  // Takes `socket`.  `tls` is null for a stream in the clear; the server's
-  // certificate has to name `host`.
-  Stream(Fd socket, const TlsClientContext* tls, const std::string& host);
+  // Begins the handshake, if there is one.
+  explicit Stream(std::unique_ptr<Transport> transport);
 
-  int fd() const { return socket_.get(); }
+  int fd() const { return transport_->fd(); }
 
   // Whether bytes may be sent; before that, receive() carries on the handshake.
-  bool established() const { return !tls_ || tls_->established(); }
+  bool established() const { return transport_->established(); }
 
-  // Bytes of the handshake, or encrypted, that the socket did not take yet.
-  std::size_t pending() const { return wire_.size(); }
+  // Bytes that are encrypted, and that the socket did not take yet.
+  std::size_t pending() const { return held_.size(); }
+  // Whether these, or the handshake, wait for the socket.
+  bool wants_write() const;
 
   // Sends these first, and then what is in *box; returns whether all of it has
   // been sent.  What has been encrypted counts as sent, because it cannot be
@@ -47,13 +45,10 @@ class Stream {
 
  private:
   bool send_from(Outbox* box);
-  std::size_t receive_from_socket(char* bytes, std::size_t size);
-  void check_tls();
-  void fail(Failure failure, std::string detail);
+  void fail();
 
-  const Fd socket_;
-  std::optional<TlsSession> tls_;
-  Outbox wire_;  // with TLS: what it has to send
+  const std::unique_ptr<Transport> transport_;
+  Outbox held_;  // the text of pending(), for the next write
   Failure failure_ = Failure::kNone;
   std::string detail_;
 };
