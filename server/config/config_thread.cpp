@@ -162,8 +162,8 @@ void ConfigThread::lost(const std::string& why) {
 }
 
 void ConfigThread::ask_store() {
-  listener_->store_answers(
-      limitree_ping(limiter_->get(), nullptr, nullptr) == LIMITREE_OK);
+  listener_->store_answers(limitree_ping(limiter_->get(), nullptr, nullptr) ==
+                           LIMITREE_OK);
   ask_store_.set(after(loop_.now(), kAskStore));
 }
 
