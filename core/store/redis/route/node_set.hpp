@@ -22,26 +22,62 @@ class NodeSet {
   // Everything must outlive it.
   NodeSet(const Login& login, Traffic* traffic)
       : login_(login), traffic_(traffic) {}
-  ~NodeSet();
+  ~NodeSet() {
+    for (Entry* entry = newest_.load(); entry != nullptr;) {
+      Entry* const older = entry->older;
+      delete entry;
+      entry = older;
+    }
+  }
   NodeSet(const NodeSet&) = delete;
   NodeSet& operator=(const NodeSet&) = delete;
 
   // The node of `endpoint`, made if there is none yet; null if there are
   // kMaxNodes others.
-  Node* at(const Endpoint& endpoint);
+  Node* at(const Endpoint& endpoint) {
+    if (Node* const found = find(endpoint)) return found;
+    const std::lock_guard lock(mutex_);
+    if (Node* const found = find(endpoint)) return found;
+    if (count_ == kMaxNodes) return nullptr;
+    auto* const entry = new Entry{{endpoint, login_, traffic_},
+                                  newest_.load(std::memory_order_relaxed)};
+    ++count_;
+    newest_.store(entry, std::memory_order_release);
+    return &entry->node;
+  }
 
-  bool full();
+  bool full() {
+    const std::lock_guard lock(mutex_);
+    return count_ == kMaxNodes;
+  }
 
   // Takes no lock.
-  void for_each(const std::function<void(Node*)>& visit) const;
+  void for_each(const std::function<void(Node*)>& visit) const {
+    find_if([&](Node* node) {
+      visit(node);
+      return false;
+    });
+  }
 
   void before_fork() { mutex_.lock(); }
   void after_fork() { mutex_.unlock(); }
 
  private:
-  struct Entry;
+  struct Entry {
+    Node node;
+    Entry* const older;
+  };
 
-  Node* find(const Endpoint& endpoint) const;
+  Node* find_if(const auto& is_it) const {
+    for (Entry* entry = newest_.load(std::memory_order_acquire);
+         entry != nullptr; entry = entry->older) {
+      if (is_it(&entry->node)) return &entry->node;
+    }
+    return nullptr;
+  }
+  Node* find(const Endpoint& endpoint) const {
+    return find_if([&](Node* node) { return node->endpoint() == endpoint; });
+  }
 
   const Login& login_;
   Traffic* const traffic_;

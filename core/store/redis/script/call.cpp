@@ -7,7 +7,6 @@
 #include "base/digits.hpp"
 #include "base/time.hpp"
 #include "store/redis/script/level_numbers.hpp"
-#include "store/redis/script/level_usage.hpp"
 
 namespace limitree::redis {
 

@@ -1,4 +1,5 @@
-// What a script gets for a level: numbers, of its limit and of the request.
+// What a script gets for a level, numbers of its limit and of the request, and
+// what its reply means.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
@@ -82,6 +83,11 @@ constexpr bool charges(Operation operation) {
 
 // What is asked of a bucket.
 Demand demand_of(const Plan& plan, const Level& level, Instant now);
+
+// Sets *usage of a level that is not plain from the word that a script replies
+// about it.  False if it is not such a word.
+bool read_usage(const Plan& plan, const Level& level, std::string_view word,
+                Instant now, Usage* usage);
 
 }  // namespace limitree::redis
 
