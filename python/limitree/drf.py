@@ -84,7 +84,8 @@ class _Throttle(throttling.BaseThrottle):
         self._put(ask, request, view)
         if not ask.paths:
             return True
-        ask.charge_when(self.deduct_when)
+        if self.deduct_when is not None:
+            ask.defer(0, self.deduct_when)
         self.decision = _decided(request, ask)
         return self._answer(self.decision.allowed)
 
@@ -153,9 +154,11 @@ class _Joint:
         ask = PathCosts()
         try:
             for one in throttles:
+                number = len(ask.paths)
                 one._put(ask, request, view)
-                ask.charge_when(one.deduct_when)
-                self.owners += [one] * (len(ask.paths) - len(self.owners))
+                if one.deduct_when is not None:
+                    ask.defer(number, one.deduct_when)
+                self.owners += [one] * (len(ask.paths) - number)
         except Exception as error:
             ask.refuse(error)
         if not ask.paths:

@@ -22,14 +22,14 @@ DeductWhen = Callable[[Any], Union[bool, int]]
 class PathCosts:
     """Some paths, decided all or nothing, and what each of them costs."""
 
-    __slots__ = ("costs", "paths", "refusal", "whens")
+    __slots__ = ("costs", "deferred", "paths", "refusal")
 
     def __init__(self) -> None:
         self.paths: list[Any] = []  #: each a sequence of segments
         self.costs: list[int] = []
-        #: Decides after the response whether a path is charged; None: the path
-        #: is charged at once.  One for each path, or empty if all are.
-        self.whens: list[DeductWhen | None] = []
+        #: The paths, by number, that are charged after the response, if at all.
+        #: All others are charged at once.
+        self.deferred: dict[int, DeductWhen] = {}
         #: The error of a function that returns a later path, such as one that
         #: checks a password.
         self.refusal: Exception | None = None
@@ -39,9 +39,9 @@ class PathCosts:
         self.paths.append(path)
         self.costs.append(cost)
 
-    def charge_when(self, when: DeductWhen | None) -> None:
-        """Set when the paths added since the last call are charged."""
-        self.whens += [when] * (len(self.paths) - len(self.whens))
+    def defer(self, first: int, when: DeductWhen) -> None:
+        """Charge the paths from number `first` on by what `when` returns."""
+        self.deferred.update(dict.fromkeys(range(first, len(self.paths)), when))
 
     def refuse(self, error: Exception) -> None:
         """Keep `error` until the paths that are known have been decided: limits
@@ -61,14 +61,9 @@ class PathCosts:
             finally:
                 self.refusal = None  # its traceback refers to this object
 
-    @property
-    def is_deferred(self) -> bool:
-        """Whether some path is charged after the response, if at all."""
-        # A callable may be false.
-        return self.whens.count(None) < len(self.whens)
-
     def _parts(self) -> list[Part]:
-        return ["charge" if when is None else "check" for when in self.whens]
+        return ["check" if number in self.deferred else "charge"
+                for number in range(len(self.paths))]
 
     # These return what the methods of `limiter` return: a Decision or, for an
     # AsyncLimiter, an awaitable of one.
@@ -77,7 +72,7 @@ class PathCosts:
                   levels: bool | None = None) -> Any:
         """Decide, and charge what is charged at once; may wait for the store.
         """
-        if not self.is_deferred:
+        if not self.deferred:
             if len(self.paths) == 1:
                 return limiter.authorize(*self.paths[0], cost=self.costs[0],
                                          levels=levels)
@@ -88,8 +83,8 @@ class PathCosts:
                                          levels=levels, part=parts)
         # A bucket that two paths reach is charged the larger of their costs,
         # so one that is only looked at would be charged, too.
-        now = [cost if when is None else 0
-               for cost, when in zip(self.costs, self.whens)]
+        now = [0 if number in self.deferred else cost
+               for number, cost in enumerate(self.costs)]
 
         def charge(seen: Decision) -> Any:
             if seen.limited:
@@ -103,10 +98,9 @@ class PathCosts:
 
     def _defers_more(self) -> bool:
         """Whether some path that is charged later costs more than another."""
-        costs = list(zip(self.costs, self.whens))
-        later = [cost for cost, when in costs if when is not None]
-        return any(when is None and cost < max(later, default=0)
-                   for cost, when in costs)
+        later = max(self.costs[number] for number in self.deferred)
+        return any(number not in self.deferred and cost < later
+                   for number, cost in enumerate(self.costs))
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
@@ -122,14 +116,12 @@ class PathCosts:
     def _due(self, response: Any) -> list[int]:
         """Return what each path costs after `response`."""
         results: dict[int, int | bool] = {}  # each function is asked once
-        costs = []
-        for cost, when in zip(self.costs, self.whens):
-            found: int | bool = False
-            if when is not None:
-                if id(when) not in results:
-                    results[id(when)] = when(response) or False
-                found = results[id(when)]
-            costs.append(cost if found is True else int(found))
+        costs = [0] * len(self.costs)
+        for number, when in self.deferred.items():
+            if id(when) not in results:
+                results[id(when)] = when(response) or False
+            found = results[id(when)]
+            costs[number] = self.costs[number] if found is True else int(found)
         return costs
 
     async def settle(self) -> None:
@@ -148,7 +140,9 @@ class PathCosts:
             for part in path:
                 if inspect.iscoroutine(part):  # otherwise Python warns of it
                     part.close()
-        del self.paths[count:], self.costs[count:], self.whens[count:]
+        del self.paths[count:], self.costs[count:]
+        self.deferred = {number: when for number, when in self.deferred.items()
+                         if number < count}
 
 
 async def _after(seen: Any, charge: Callable[[Decision], Any]) -> Any:

@@ -36,7 +36,7 @@ class Record:
     def note(self, decision: Decision, ask: PathCosts) -> None:
         """Keep a decision; raises RuntimeError if its charge depends on a
         response that nobody sees."""
-        if ask.is_deferred:
+        if ask.deferred:
             if not self.has_middleware:
                 raise RuntimeError("deduct_when needs LimitreeMiddleware, "
                                    "which sees the response")

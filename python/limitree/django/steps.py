@@ -63,8 +63,10 @@ class Step:
         ask = PathCosts()
         try:
             for rule, group in self.rules:
+                first = len(ask.paths)
                 rule.put(ask, site, group, request, args, kwargs)
-                ask.charge_when(rule.deduct_when)
+                if rule.deduct_when is not None:
+                    ask.defer(first, rule.deduct_when)
         except Exception as error:
             ask.refuse(error)
         return ask

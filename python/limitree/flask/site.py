@@ -30,26 +30,10 @@ from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimit, PlainLimits
 from limitree.web import check_path, unavailable
 
-Owner = tuple[Bound, "PlainLimit | None"]
-
-
-class RequestPaths(PathCosts):
-    """The paths of a request, and what each of them is for."""
-
-    __slots__ = ("owners",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.owners: list[Owner] = []
-
-    def limits(self, decision: Decision) -> list[RequestLimit]:
-        """Return the verdict of each limit."""
-        found = []
-        for level in decision.levels or ():
-            bound, limit = self.owners[level.path]
-            found.append(RequestLimit(self.paths[level.path], level,
-                                      bound.rule.shared, limit, bound.rule))
-        return found
+#: A rule, and the plain limit of each of its paths.
+Owner = tuple[Bound, "tuple[PlainLimit | None, ...]"]
+#: One decision, what it was about, and the rules whose paths these are.
+Step = tuple[Decision, PathCosts, "list[Owner]"]
 
 
 class State:
@@ -59,13 +43,12 @@ class State:
 
     def __init__(self) -> None:
         # One decision, unless the view asks for more.
-        self.steps: list[tuple[Decision, RequestPaths]] = []
+        self.steps: list[Step] = []
         self.rules: set[Rule] = set()  # already decided
 
     def limits(self) -> list[RequestLimit]:
         """Return the verdicts of the limits, step by step."""
-        return [limit for decision, paths in self.steps
-                for limit in paths.limits(decision)]
+        return [limit for step in self.steps for limit in limits_of(*step)]
 
 
 class Site:
@@ -183,21 +166,22 @@ class Site:
         return state
 
     def _decide(self, state: State, bounds: list[Bound]) -> None:
-        asked = RequestPaths()
+        asked = PathCosts()
+        owners: list[Owner] = []
         try:
-            self._collect(state, bounds, asked)
+            self._collect(state, bounds, asked, owners)
         finally:
             # If a function refuses the request, such as a key function that
             # checks a token, the limits before it have counted it.
             self.plain.update(self.core)
             if asked.paths:
                 decision = asked.authorize(self.core)
-                state.steps.append((decision, asked))
+                state.steps.append((decision, asked, owners))
                 if decision.limited:
-                    self._deny(asked.limits(decision), decision)
+                    self._deny(limits_of(decision, asked, owners), decision)
 
     def _collect(self, state: State, bounds: list[Bound],
-                 asked: RequestPaths) -> None:
+                 asked: PathCosts, owners: list[Owner]) -> None:
         keys: dict[Key, Segment] = {}
         for bound in bounds:
             rule = bound.rule
@@ -208,8 +192,10 @@ class Site:
             if paths:
                 asked.costs += [bound.cost()] * len(paths)
                 asked.paths += paths
-                asked.owners += [(bound, limit) for limit in limits]
-                asked.charge_when(rule.charge_when)
+                owners.append((bound, limits))
+                if rule.charge_when is not None:
+                    asked.defer(len(asked.paths) - len(paths),
+                                rule.charge_when)
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
         breached = [limit for limit in limits if limit.breached]
@@ -232,15 +218,15 @@ class Site:
         state = self.state()
         if state is None or not state.steps:
             return response
-        for place, (decision, asked) in enumerate(state.steps):
-            if decision.allowed and asked.is_deferred:
+        for place, (decision, asked, owners) in enumerate(state.steps):
+            if decision.allowed and asked.deferred:
                 # The view has done its work, so a 503 would be wrong.  The
                 # limiter has logged that its store fails.
                 with contextlib.suppress(StoreError):
                     charged = asked.charge(self.core, response)
-                    state.steps[place] = charged, asked
+                    state.steps[place] = charged, asked, owners
         settings = self.settings
-        decisions = [decision for decision, _ in state.steps]
+        decisions = [step[0] for step in state.steps]
         for name, value in combined(decisions, settings.style, settings.reset):
             response.headers[settings.names.get(name, name)] = value
         return response
@@ -262,6 +248,19 @@ class Site:
         self.core = self._new_core()
         self._bounds = {}
         old.close()
+
+
+def limits_of(decision: Decision, asked: PathCosts, owners: list[Owner]
+              ) -> list[RequestLimit]:
+    """Return the verdict of each limit about the paths of `asked`."""
+    limits = [(bound, limit) for bound, all_limits in owners
+              for limit in all_limits]
+    found = []
+    for level in decision.levels or ():
+        bound, limit = limits[level.path]
+        found.append(RequestLimit(asked.paths[level.path], level,
+                                  bound.rule.shared, limit, bound.rule))
+    return found
 
 
 def refuse(error: StoreError) -> Response:
