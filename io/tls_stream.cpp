@@ -41,8 +41,10 @@ int write_socket(BIO* bio, const char* bytes, int size) {
 int read_socket(BIO* bio, char* bytes, int size) {
   BIO_clear_retry_flags(bio);
   BIO_set_retry_read(bio);
-  return moved(
+  const int got = moved(
       bio, receive_some(socket_of(bio), bytes, static_cast<std::size_t>(size)));
+  if (got > 0) static_cast<TlsSocket*>(BIO_get_data(bio))->has_news = true;
+  return got;
 }
 
 long control_socket(BIO* /*bio*/, int what, long /*number*/, void* /*data*/) {
@@ -137,9 +139,11 @@ IoResult TlsStream::transfer(Call call) {
 }
 
 IoResult TlsStream::read(std::span<char> buffer) {
-  return transfer([&](std::size_t* size) {
+  const IoResult got = transfer([&](std::size_t* size) {
     return SSL_read_ex(session_.get(), buffer.data(), buffer.size(), size);
   });
+  if (got.outcome == Io::kAgain) socket_.has_news = false;
+  return got;
 }
 
 IoResult TlsStream::write(std::string_view bytes) {
@@ -148,11 +152,10 @@ IoResult TlsStream::write(std::string_view bytes) {
   });
 }
 
-// Without reading ahead, OpenSSL has at most a part of the next record.
+// A part of a record is no use until the rest has come: who reads as long as
+// there is something would read forever.
 bool TlsStream::has_buffered() const {
-  return SSL_get_read_ahead(session_.get()) != 0
-             ? SSL_has_pending(session_.get()) != 0
-             : SSL_pending(session_.get()) > 0;
+  return socket_.has_news && SSL_has_pending(session_.get()) != 0;
 }
 
 void TlsStream::shut_down() {

@@ -22,8 +22,9 @@ enum class TlsProtocol {
 // What OpenSSL reads from and writes to.
 struct TlsSocket {
   Fd fd;
-  bool closed = false;  // the last call found no connection any more
-  int error = 0;        // why, if it did not just end
+  bool closed = false;    // the last call found no connection any more
+  int error = 0;          // why, if it did not just end
+  bool has_news = false;  // bytes have come since the last read had to wait
 };
 
 // Closes the socket without a word, so it may be destroyed in the child of a

@@ -8,8 +8,12 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -281,6 +285,81 @@ TEST(TlsSessions, AreNotKeptByClients) {
   const TlsHandle client = context->connect("localhost");
   EXPECT_EQ(SSL_CTX_get_session_cache_mode(SSL_get_SSL_CTX(client.get())),
             SSL_SESS_CACHE_OFF);
+}
+
+// ---- records ----------------------------------------------------------------
+
+// A server that lets its client have as much of its bytes as a test wants.
+class SlowServer {
+ public:
+  explicit SlowServer(Fd socket) : socket_(std::move(socket)) {
+    const std::string base = file("server");
+    SSL_CTX_use_certificate_chain_file(context_.get(), (base + ".crt").c_str());
+    SSL_CTX_use_PrivateKey_file(context_.get(), (base + ".key").c_str(),
+                                SSL_FILETYPE_PEM);
+    ssl_.reset(SSL_new(context_.get()));
+    SSL_set_bio(ssl_.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
+    SSL_set_accept_state(ssl_.get());
+  }
+
+  void shake_hands() {
+    char bytes[4096];
+    const ssize_t got = recv(socket_.get(), bytes, sizeof bytes, 0);
+    if (got > 0) BIO_write(SSL_get_rbio(ssl_.get()), bytes, int(got));
+    SSL_do_handshake(ssl_.get());
+    pass_on(SIZE_MAX);
+  }
+  void say(const std::string& text) {
+    ASSERT_EQ(SSL_write(ssl_.get(), text.data(), int(text.size())),
+              int(text.size()));
+  }
+  std::size_t kept() const {
+    return BIO_ctrl_pending(SSL_get_wbio(ssl_.get()));
+  }
+  void pass_on(std::size_t size) {
+    std::string bytes(std::min(size, kept()), '\0');
+    BIO_read(SSL_get_wbio(ssl_.get()), bytes.data(), int(bytes.size()));
+    EXPECT_EQ(send(socket_.get(), bytes.data(), bytes.size(), 0),
+              ssize_t(bytes.size()));
+  }
+
+ private:
+  const Fd socket_;
+  const TlsContextHandle context_ = make_tls_context(TLS_server_method());
+  TlsHandle ssl_;
+};
+
+// Otherwise who reads what is buffered would never wait for the rest.
+TEST(TlsStream, APartOfARecordIsNotBuffered) {
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  SlowServer server{Fd(ends[1])};
+  const auto client =
+      connect_tls(*TlsClientContext::load({.ca_file = file("ca.crt")}),
+                  Fd(ends[0]), "localhost", TlsProtocol::kOther);
+  std::array<char, 100> text;
+  while (!client->established()) {
+    ASSERT_EQ(client->read(text).outcome, Io::kAgain);
+    server.shake_hands();
+  }
+  while (client->read(text).outcome == Io::kDone) {
+  }
+  server.say("one");
+  const std::size_t one = server.kept();
+  server.say("two");
+  server.pass_on(one + 9);
+  const IoResult first = client->read(text);
+  EXPECT_EQ(std::string(text.data(), first.size), "one");
+  EXPECT_TRUE(client->has_buffered());
+  EXPECT_EQ(client->read(text).outcome, Io::kAgain);
+  EXPECT_FALSE(client->has_buffered());
+  server.pass_on(9);
+  EXPECT_EQ(client->read(text).outcome, Io::kAgain);
+  EXPECT_FALSE(client->has_buffered());
+  server.pass_on(SIZE_MAX);
+  const IoResult second = client->read(text);
+  EXPECT_EQ(std::string(text.data(), second.size), "two");
+  EXPECT_FALSE(client->has_buffered());
 }
 
 // ---- files ------------------------------------------------------------------

@@ -317,12 +317,17 @@ def make_secure(authority):
 def test_tls_with_certificates_of_both(secure, authority, serve):
     secure.publish("1", config())
     cert, key = authority.sign("service", "DNS:service.example")
-    serve(env={**FAST, "CONFIG_GRPC_XDS_SERVER_URL": secure.place,
-               "CONFIG_GRPC_XDS_SERVER_USE_TLS": "true",
-               "CONFIG_GRPC_XDS_SERVER_TLS_CACERT": str(authority.cert),
-               "CONFIG_GRPC_XDS_CLIENT_TLS_CERT": str(cert),
-               "CONFIG_GRPC_XDS_CLIENT_TLS_KEY": str(key),
-               "CONFIG_GRPC_XDS_SERVER_TLS_SAN": "control.example"})
+    service = serve(env={
+        **FAST, "CONFIG_GRPC_XDS_SERVER_URL": secure.place,
+        "CONFIG_GRPC_XDS_SERVER_USE_TLS": "true",
+        "CONFIG_GRPC_XDS_SERVER_TLS_CACERT": str(authority.cert),
+        "CONFIG_GRPC_XDS_CLIENT_TLS_CERT": str(cert),
+        "CONFIG_GRPC_XDS_CLIENT_TLS_KEY": str(key),
+        "CONFIG_GRPC_XDS_SERVER_TLS_SAN": "control.example"})
+    # Its records arrive in parts.
+    secure.publish("2", config(
+        "apis", *[rule(value=f"value-{i}") for i in range(10_000)]))
+    service.wait_for(RELOADED)
 
 
 def test_tls_refuses_another_name(secure, authority, serve):
