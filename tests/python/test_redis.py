@@ -95,7 +95,7 @@ def test_other_threads_run_meanwhile(server):
 
 def test_closed_by_another_thread_meanwhile(server):
     url, process = server
-    limiter = made(url, timeout="300ms")
+    limiter = made(url, timeout="1s")
     limiter.ping()
     process.send_signal(signal.SIGSTOP)
     try:

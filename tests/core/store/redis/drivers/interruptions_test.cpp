@@ -56,7 +56,9 @@ TEST_F(InterruptionsTest, ServerThatLoadsItsData) {
 // another connection.  If it was sent, it is unknown whether it was charged.
 TEST_F(InterruptionsTest, ClientsAreKilledAllTheTime) {
   RedisServer server;
-  RedisStore store(settings_for(server), std::nullopt);
+  Settings settings = settings_for(server);
+  settings.timeout = std::chrono::seconds(5);  // on a busy machine, too
+  RedisStore store(settings, std::nullopt);
   const std::set<std::string> seen = outcomes_during(&store, [&] {
     for (int i = 0; i < 100; ++i) {
       server.cli({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});

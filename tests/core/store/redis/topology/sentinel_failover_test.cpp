@@ -165,7 +165,7 @@ TEST(Sentinel, FollowsAPrimaryThatSteppedDown) {
 // but not from this client.  So no call to it ever fails.
 TEST(Sentinel, FollowsMostSentinelsAwayFromAPrimaryThatGoesOn) {
   SentinelFixture fixture;
-  Calls calls(settings_of(fixture.url()));
+  Calls calls(settings_of(fixture.url(), 5s));
   Load load(&calls, kKeys);
   ASSERT_TRUE(load.recovers()) << load.last_failure();
 
