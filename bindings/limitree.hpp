@@ -123,7 +123,6 @@ class Error : public std::runtime_error {
     std::vector<std::string> messages;
     const std::size_t count =
         error == nullptr ? 0 : limitree_error_count(error);
-    messages.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
       messages.emplace_back(limitree_error_message_at(error, i));
     }
@@ -196,7 +195,6 @@ class Text {
   std::vector<std::string> warnings() const {
     std::vector<std::string> warnings;
     const std::size_t count = limitree_text_warning_count(text_.get());
-    warnings.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
       warnings.emplace_back(limitree_text_warning_at(text_.get(), i));
     }

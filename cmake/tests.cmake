@@ -14,6 +14,7 @@
 #   node                          the Node.js package, in a build that has it
 #   tidy                          clang-tidy, which takes the flags of clang
 #   slow                          beside another label: only by ./dev test all
+#   rare                          the same: only by ./dev test rare, to release
 #
 # It starts tests for twice as many processors as there are, so a test that
 # keeps one busy counts as two.  Tests that mostly wait count as one.

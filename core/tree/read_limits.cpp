@@ -234,9 +234,9 @@ void LimitReader::read_text_form(const YamlNode& text) {
 
 template <typename T>
 std::optional<T> LimitReader::take(Result<T> result, Mark mark,
-                                   std::string what, Fields* fields) {
+                                   std::string_view what, Fields* fields) {
   fields->broken |= !result.ok();
-  return problems_->take(std::move(result), mark, std::move(what));
+  return problems_->take(std::move(result), mark, what);
 }
 
 // Makes a limit of the fields, unless they contradict each other.

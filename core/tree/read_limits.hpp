@@ -70,7 +70,7 @@ class LimitReader {
   void read_burst(const Value& key, const Value& value, Fields* fields);
   // Problems::take(), whose problem breaks the limit.
   template <typename T>
-  std::optional<T> take(Result<T> result, Mark mark, std::string what,
+  std::optional<T> take(Result<T> result, Mark mark, std::string_view what,
                         Fields* fields);
   void finish(const Fields& fields, Mark mark);
   void name_all();
