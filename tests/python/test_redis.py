@@ -164,10 +164,10 @@ def test_tasks_admit_the_limit(url):
 
 # The pauses are longer than the timeout, but the server is healthy.
 @pytest.mark.parametrize("count", [10, 1000])
-@pytest.mark.parametrize("pause", [0.06, 0.2, 0.5])
+@pytest.mark.parametrize("pause", [0.3, 0.8])
 def test_a_busy_event_loop_costs_nobody_an_answer(url, count, pause):
     async def main():
-        async with made_async(url, timeout="50ms") as limiter:
+        async with made_async(url, timeout="250ms") as limiter:
             await limiter.ping()
             for turns in range(3):  # asked, sent, perhaps answered
                 asked = [asyncio.ensure_future(
