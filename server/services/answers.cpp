@@ -101,7 +101,8 @@ class StatusWriter {
                   size_with_tag(status.name.size);
   }
 
-  void write(std::string* out) const {
+  // Every answer has one: calls for its numbers took 1 % of a request.
+  [[gnu::flatten]] void write(std::string* out) const {
     begin(kStatuses, size(), out);
     add_number(kCode, static_cast<std::uint64_t>(status_.code), out);
     if (limit_size_ != 0) write_limit(out);
