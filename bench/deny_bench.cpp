@@ -65,14 +65,14 @@ void denied_from_cache(benchmark::State& state) {
   if (state.thread_index() == 0) {
     for (std::uint32_t i = 0; i < 2 * callers; ++i) {
       path[1] = next.name(i % callers);
-      (void)g_limiter->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+      (void)g_limiter->decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
                               &decision);
     }
   }
   bool asked = false;
   for (auto _ : state) {
     path[1] = next.next();
-    (void)g_limiter->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+    (void)g_limiter->decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
                             &decision);
     asked |= decision.source != Source::kDenyCache;
   }

@@ -113,7 +113,7 @@ double decide(Limiter* limiter, const Ids& ids,
     const PathCost path_cost{path, 1};
     Decision decision;
     if (!limiter
-             ->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+             ->decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
                       &decision)
              .ok()) {
       std::exit(1);

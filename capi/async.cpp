@@ -150,24 +150,25 @@ limitree_status start(limitree_limiter* limiter, void* request, Levels levels,
 
 limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
                              std::span<const limitree_path> paths,
+                             std::span<const limitree_cost> costs,
                              void* request, Levels levels,
                              limitree_decision* decision,
                              limitree_error** error) noexcept {
   return start(limiter, request, levels, {}, error,
                [&](AsyncCall* listener, bool* pending) -> Status {
-                 require(decision, "decision",
-                         paths.data() != nullptr || paths.empty(), "paths");
+                 require(decision, "decision");
                  PathRequest parsed;
                  if (Status bad = check_operation(operation); !bad.ok())
                    return bad;
-                 if (Status bad = parsed.read(paths); !bad.ok()) return bad;
+                 if (Status bad = parsed.read(paths, costs); !bad.ok())
+                   return bad;
                  LevelReports reports;
                  Answer answer;
                  if (levels.wanted()) answer.reports = &reports;
                  Status outcome;
                  *pending = !limiter->limiter.decide_async(
-                     static_cast<Operation>(operation), parsed.path_costs(),
-                     &answer, listener, &outcome);
+                     static_cast<Operation>(operation), parsed.costs(), &answer,
+                     listener, &outcome);
                  if (*pending || !outcome.ok()) return outcome;
                  fill(answer.decision, decision);
                  levels.fill(reports);
@@ -193,7 +194,7 @@ limitree_status limitree_authorize_async(limitree_limiter* limiter,
     return limitree_authorize(limiter, path, path_size, cost, decision, error);
   }
   const limitree_path one = {path, path_size, cost, LIMITREE_PART_CHARGE};
-  return decide_later(limiter, LIMITREE_AUTHORIZE, {&one, 1}, request, {},
+  return decide_later(limiter, LIMITREE_AUTHORIZE, {&one, 1}, {}, request, {},
                       decision, error);
 }
 
@@ -202,8 +203,18 @@ limitree_status limitree_decide_async(
     size_t path_count, void* request, limitree_level* levels,
     size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
-  return decide_later(limiter, operation, {paths, path_count}, request,
+  return decide_later(limiter, operation, {paths, path_count}, {}, request,
                       {levels, level_capacity}, decision, error);
+}
+
+limitree_status limitree_decide_costs_async(
+    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
+    size_t path_count, const limitree_cost* costs, size_t cost_count,
+    void* request, limitree_level* levels, size_t level_capacity,
+    limitree_decision* decision, limitree_error** error) {
+  return decide_later(limiter, operation, {paths, path_count},
+                      {costs, cost_count}, request, {levels, level_capacity},
+                      decision, error);
 }
 
 limitree_status limitree_reset_async(limitree_limiter* limiter,

@@ -3,6 +3,7 @@
 static_assert(sizeof(limitree_decision) == 80);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_path) == 32);
 static_assert(sizeof(void*) != 8 || sizeof(limitree_level) == 128);
+static_assert(sizeof(void*) != 8 || sizeof(limitree_cost) == 24);
 
 static_assert(LIMITREE_MAX_PATHS == limitree::kMaxPaths);
 static_assert(LIMITREE_MAX_LEVELS == limitree::kMaxLevels);
@@ -61,12 +62,16 @@ limitree_level to_c(const LevelReport& report) {
   out.soft = report.verdict.soft ? 1 : 0;
   out.mode = static_cast<std::int32_t>(report.mode);
   out.path = static_cast<std::int32_t>(report.path);
+  out.unit = {report.unit.data(), report.unit.size()};
   return out;
 }
 
 }  // namespace
 
-Status PathRequest::read(std::span<const limitree_path> paths) {
+Status PathRequest::read(std::span<const limitree_path> paths,
+                         std::span<const limitree_cost> costs) {
+  require(paths.data() != nullptr || paths.empty(), "paths",
+          costs.data() != nullptr || costs.empty(), "costs");
   if (paths.empty()) {
     return Status(Code::kInvalidArgument, "at least one path is needed");
   }
@@ -86,6 +91,10 @@ Status PathRequest::read(std::span<const limitree_path> paths) {
     path_costs_.emplace_back(Path(next, path.size), path.cost,
                              static_cast<Part>(path.part));
     next += path.size;
+  }
+  for (const limitree_cost& cost : costs) {
+    require(cost.unit, "unit.data");
+    unit_costs_.push_back({{cost.unit.data, cost.unit.size}, cost.units});
   }
   return {};
 }

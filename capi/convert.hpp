@@ -65,15 +65,18 @@ inline void append(const limitree_str* path, std::size_t size,
 class PathRequest {
  public:
   // kInvalidArgument for an unknown part.  The strings are borrowed.
-  Status read(std::span<const limitree_path> paths);
+  Status read(std::span<const limitree_path> paths,
+              std::span<const limitree_cost> costs);
 
-  std::span<const PathCost> path_costs() const {
-    return {path_costs_.data(), path_costs_.size()};
+  Costs costs() const {
+    return {{path_costs_.data(), path_costs_.size()},
+            {unit_costs_.data(), unit_costs_.size()}};
   }
 
  private:
   Segments segments_;
   InlineVector<PathCost, 4> path_costs_;
+  InlineVector<UnitCost, 4> unit_costs_;
 };
 
 // Where the caller wants the verdicts of the levels.

@@ -75,10 +75,10 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
     require(limiter, "limiter", text, "text");
     const limitree_path one = {path, path_size, 0, LIMITREE_PART_CHARGE};
     PathRequest parsed;
-    Status status = parsed.read({&one, 1});
+    Status status = parsed.read({&one, 1}, {});
     if (!status.ok()) return status;
     Result<std::string> explained =
-        limiter->limiter.explain(parsed.path_costs()[0].path);
+        limiter->limiter.explain(parsed.costs().paths[0].path);
     if (!explained.ok()) return std::move(explained.status());
     *text = new limitree_text{std::move(explained.value())};
     return {};

@@ -11,24 +11,7 @@ using namespace limitree::capi;
 
 namespace {
 
-Status decide(limitree_limiter* limiter, Operation operation,
-              std::span<const limitree_path> paths, Levels levels,
-              limitree_decision* decision) {
-  require(limiter, "limiter", decision, "decision");
-  PathRequest parsed;
-  if (Status status = parsed.read(paths); !status.ok()) return status;
-  LevelReports reports;
-  Decision core;
-  Status status =
-      limiter->limiter.decide(operation, parsed.path_costs(),
-                              levels.wanted() ? &reports : nullptr, &core);
-  if (!status.ok()) return status;
-  fill(core, decision);
-  levels.fill(reports);
-  return {};
-}
-
-// The same for one path without levels, the most common case.
+// For one path without levels, the most common case.
 limitree_status decide_one(limitree_limiter* limiter, Operation operation,
                            const limitree_str* path, std::size_t path_size,
                            std::int64_t cost, limitree_decision* decision,
@@ -40,7 +23,7 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
     const PathCost path_cost{Path(segments.data(), path_size), cost};
     Decision core;
     Status status =
-        limiter->limiter.decide(operation, {&path_cost, 1}, nullptr, &core);
+        limiter->limiter.decide(operation, {{&path_cost, 1}}, nullptr, &core);
     if (status.ok()) fill(core, decision);
     return status;
   });
@@ -180,13 +163,33 @@ limitree_status limitree_decide(limitree_limiter* limiter, int32_t operation,
                                 limitree_level* levels, size_t level_capacity,
                                 limitree_decision* decision,
                                 limitree_error** error) {
+  return limitree_decide_costs(limiter, operation, paths, path_count, nullptr,
+                               0, levels, level_capacity, decision, error);
+}
+
+limitree_status limitree_decide_costs(
+    limitree_limiter* limiter, int32_t operation, const limitree_path* paths,
+    size_t path_count, const limitree_cost* costs, size_t cost_count,
+    limitree_level* levels, size_t level_capacity, limitree_decision* decision,
+    limitree_error** error) {
   return guarded(error, [&]() -> Status {
     if (Status status = check_operation(operation); !status.ok()) {
       return status;
     }
-    require(paths != nullptr || path_count == 0, "paths");
-    return decide(limiter, static_cast<Operation>(operation),
-                  {paths, path_count}, {levels, level_capacity}, decision);
+    require(limiter, "limiter", decision, "decision");
+    PathRequest parsed;
+    Status status = parsed.read({paths, path_count}, {costs, cost_count});
+    if (!status.ok()) return status;
+    const Levels wanted{levels, level_capacity};
+    LevelReports reports;
+    Decision core;
+    status = limiter->limiter.decide(
+        static_cast<Operation>(operation), parsed.costs(),
+        wanted.wanted() ? &reports : nullptr, &core);
+    if (!status.ok()) return status;
+    fill(core, decision);
+    wanted.fill(reports);
+    return {};
   });
 }
 

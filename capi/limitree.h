@@ -192,7 +192,9 @@ typedef struct limitree_level {
   int64_t grows_after_ns; /* until `remaining` grows without other requests,
                              by the limit's algorithm; 0 if the bucket is
                              full */
-  int64_t reserved[3];
+  limitree_str unit;      /* what the limit counts: "request", "tokens"; lives
+                             as long as the limiter */
+  int64_t reserved[1];
 } limitree_level;
 
 /* Text that the library made for the caller. */
@@ -579,6 +581,29 @@ LIMITREE_API limitree_status limitree_decide(
     size_t path_count, limitree_level *levels, size_t level_capacity,
     limitree_decision *decision, limitree_error **error);
 
+/* The units of one kind that a request takes: the `unit` of a limit. */
+typedef struct limitree_cost {
+  limitree_str unit; /* "tokens" */
+  int64_t units;     /* >= 0 */
+} limitree_cost;
+
+/*
+ * limitree_decide for limits of several units.  The cost of a path is its cost
+ * in "request"; `costs` has the costs in all other units, on all paths.  A
+ * limit with `unit: tokens` takes the cost in "tokens", times its own `cost`.
+ *
+ * LIMITREE_INVALID_ARGUMENT if a limit counts a unit that `costs` does not
+ * name: then there would be no limit.  But a request whose paths cost 0 and
+ * that names no costs at all only looks.  The same for a unit that no limit of
+ * the tree counts, for one that is named twice, for "request", and for a
+ * negative cost.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_decide_costs(
+    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
+    size_t path_count, const limitree_cost *costs, size_t cost_count,
+    limitree_level *levels, size_t level_capacity, limitree_decision *decision,
+    limitree_error **error);
+
 /* ---- Without blocking ---------------------------------------------------- */
 
 /*
@@ -599,6 +624,13 @@ LIMITREE_API limitree_status limitree_decide_async(
     limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
     size_t path_count, void *request, limitree_level *levels,
     size_t level_capacity, limitree_decision *decision, limitree_error **error);
+
+/* The same for limitree_decide_costs.  Since 0.1. */
+LIMITREE_API limitree_status limitree_decide_costs_async(
+    limitree_limiter *limiter, int32_t operation, const limitree_path *paths,
+    size_t path_count, const limitree_cost *costs, size_t cost_count,
+    void *request, limitree_level *levels, size_t level_capacity,
+    limitree_decision *decision, limitree_error **error);
 
 /* limitree_reset without blocking: LIMITREE_OK, or LIMITREE_PENDING and exactly
  * one completion, whose decision means nothing.  Since 0.1. */

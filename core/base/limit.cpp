@@ -62,6 +62,14 @@ Result<Rate> make_rate(std::int64_t count, Duration period,
   return rate;
 }
 
+bool is_unit_name(std::string_view name) {
+  const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return !name.empty() && is_letter(name[0]) &&
+         std::ranges::all_of(name, [&](char c) {
+           return is_letter(c) || c == '_' || (c >= '0' && c <= '9');
+         });
+}
+
 Limit make_counter(std::int64_t count, Duration period) {
   static const auto rules = std::make_shared<const Rules>();
   Limit limit;

@@ -188,6 +188,12 @@ inline constexpr std::int64_t kMaxLogUnits = 10'000;
 inline constexpr std::int64_t kMaxOverrun = 1000;
 inline constexpr std::int64_t kMaxWindowBuckets = 1000;
 
+// What a limit counts unless it says otherwise.
+inline constexpr std::string_view kRequestUnit = "request";
+
+// Whether `name` matches [a-z][a-z0-9_]*, as the name of a unit must.
+bool is_unit_name(std::string_view name);
+
 struct Limit {
   // The index of a limit that a request states itself.
   static constexpr std::uint32_t kNoIndex = UINT32_MAX;
@@ -202,6 +208,7 @@ struct Limit {
   std::uint32_t index = 0;  // among those of a Tree
   // Null for plain GCRA, which most limits are.
   std::shared_ptr<const Rules> rules;
+  SharedText unit;    // what it counts, "tokens"; empty: kRequestUnit
   SharedText name;    // distinguishes the limits of one node; may be empty
   SharedText policy;  // tree path: "user:*/trade", "ip:*#daily"
 

@@ -47,9 +47,9 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     }
   }
 
-  Status walk() {
+  Status walk(std::span<const UnitCost> units) {
     Status status = limiter_.match(
-        *snapshot_, {path_costs_.data(), path_costs_.size()}, &plan());
+        *snapshot_, {{path_costs_.data(), path_costs_.size()}, units}, &plan());
     if (wants_reports_) reports_.resize(plan().levels.size());
     return status;
   }
@@ -84,18 +84,17 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
   LevelReports reports_;
 };
 
-bool Limiter::decide_async(Operation operation,
-                           std::span<const PathCost> path_costs, Answer* answer,
-                           Listener* listener, Status* status) {
+bool Limiter::decide_async(Operation operation, const Costs& costs,
+                           Answer* answer, Listener* listener, Status* status) {
   if (!may_wait_) {
-    *status = decide(operation, path_costs, answer->reports, &answer->decision);
+    *status = decide(operation, costs, answer->reports, &answer->decision);
     return true;
   }
   auto request =
       std::make_unique<Request>(this, Pending::Kind::kDecide, operation,
                                 answer->reports != nullptr, listener);
-  request->copy(path_costs);
-  *status = request->walk();
+  request->copy(costs.paths);
+  *status = request->walk(costs.units);
   const Plan& plan = request->plan();
   if (status->ok() && !plan.levels.empty() &&
       !store_->start(request.get(), status)) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/judge.hpp"
+#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -44,6 +45,55 @@ Status too_many_levels(std::span<const PathCost> path_costs, std::size_t path,
                                             std::to_string(kMaxLevels));
 }
 
+std::string joined(const std::set<std::string_view>& names) {
+  std::string text;
+  for (const std::string_view name : names) {
+    text.append(text.empty() ? "" : ", ").append(name);
+  }
+  return text;
+}
+
+// Checks the names and the numbers of costs in other units than kRequestUnit.
+Status check_units(const std::set<std::string_view>& known,
+                   std::span<const UnitCost> costs) {
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const auto& [unit, units] = costs[i];
+    const auto same = [unit](const UnitCost& c) { return c.unit == unit; };
+    std::string wrong;
+    if (unit == kRequestUnit) {
+      wrong = "the cost in request is that of each path";
+    } else if (!known.contains(unit)) {
+      wrong = "no limit counts " + quote(unit) +
+              (known.empty() ? "" : ", they count " + joined(known));
+    } else if (units < 0) {
+      wrong = "cost in " + std::string(unit) + " must not be negative, is " +
+              std::to_string(units);
+    } else if (std::ranges::any_of(costs.first(i), same)) {
+      wrong = std::string(unit) + " is named twice";
+    }
+    if (!wrong.empty()) return Status(Code::kInvalidArgument, std::move(wrong));
+  }
+  return {};
+}
+
+// Sets the costs of levels that count another unit than kRequestUnit.
+Status charge_units(std::span<const UnitCost> costs, Plan* plan) {
+  for (Level& level : plan->levels) {
+    const Limit& limit = *level.limit;
+    if (limit.unit.empty()) continue;
+    const auto named =
+        std::ranges::find(costs, limit.unit.view(), &UnitCost::unit);
+    if (named != costs.end()) {
+      level.cost = saturating_cost(named->units, limit.cost);
+    } else if (level.cost != 0 || !costs.empty()) {  // 0 alone only looks
+      return Status(Code::kInvalidArgument, limit.policy.str() + " counts " +
+                                                limit.unit.str() +
+                                                ", and the request names none");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check_path_count(std::size_t paths) {
@@ -54,8 +104,9 @@ Status check_path_count(std::size_t paths) {
 }
 
 // Walks all paths down the tree, and joins their common levels.
-Status Limiter::match(const Snapshot& snapshot,
-                      std::span<const PathCost> path_costs, Plan* plan) const {
+Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
+                      Plan* plan) const {
+  const std::span<const PathCost> path_costs = costs.paths;
   const std::vector<Limit>& local = snapshot.local_limits;
   if (!local.empty()) plan->local_limits = local.data();
   if (path_costs.size() > kMaxPaths) return check_path_count(path_costs.size());
@@ -76,6 +127,11 @@ Status Limiter::match(const Snapshot& snapshot,
       level.path = static_cast<std::uint32_t>(i);
       level.mode = mode_of(level.mode, path_costs[i].part);
     }
+  }
+  if (!snapshot.units.empty() || !costs.units.empty()) [[unlikely]] {
+    Status status = check_units(snapshot.units, costs.units);
+    if (status.ok()) status = charge_units(costs.units, plan);
+    if (!status.ok()) return status;
   }
   if (snapshot.has_rules)
     plan->pressure = pressure_.load(std::memory_order_relaxed);
@@ -114,6 +170,7 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
   for (std::size_t i = 0; i < reports->size(); ++i) {
     const Level& level = plan.levels[i];
     (*reports)[i] = {snapshot.policy(level)->name(),
+                     snapshot.unit(level),
                      level.limit->rate.capacity,
                      window_of(*level.limit),
                      level.mode == Mode::kIdle ? Mode::kShadow : level.mode,
@@ -124,13 +181,12 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
   }
 }
 
-Status Limiter::decide(Operation operation,
-                       std::span<const PathCost> path_costs,
+Status Limiter::decide(Operation operation, const Costs& costs,
                        LevelReports* reports, Decision* decision) {
   Reader reader(this);
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
-  Status status = match(reader.snapshot(), path_costs, &plan);
+  Status status = match(reader.snapshot(), costs, &plan);
   // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) {
@@ -160,7 +216,7 @@ Status Limiter::decide(Plan* plan, Reader* reader) {
 Status Limiter::match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                             Plan* plan) const {
   const PathCost path_cost{path, 0};
-  Status status = match(snapshot, {&path_cost, 1}, plan);
+  Status status = match(snapshot, {{&path_cost, 1}}, plan);
   if (!status.ok() || plan->levels.empty() || !leaf_only) return status;
   const std::uint32_t leaf = plan->levels.back().depth;
   const auto outer = [leaf](const Level& level) { return level.depth != leaf; };

@@ -43,6 +43,23 @@ struct PathCost {
   Part part = Part::kCharge;
 };
 
+// The units of one kind to take: see Limit::unit.
+struct UnitCost {
+  std::string_view unit;
+  std::int64_t units = 0;
+};
+
+// What a request costs: along each path, whose cost is in kRequestUnit, and on
+// all paths in other units.
+struct Costs {
+  Costs(std::span<const PathCost> all_paths,  // NOLINT: implicit
+        std::span<const UnitCost> other_units = {})
+      : paths(all_paths), units(other_units) {}
+
+  std::span<const PathCost> paths;
+  std::span<const UnitCost> units;
+};
+
 // kInvalidArgument if this is too many paths for one request.  For callers that
 // would copy the paths first.
 Status check_path_count(std::size_t paths);
@@ -50,6 +67,7 @@ Status check_path_count(std::size_t paths);
 // The verdict of one level, for callers that need more than the decision.
 struct LevelReport {
   std::string_view policy;  // lives as long as the limiter
+  std::string_view unit;    // the same; never empty
   std::int64_t capacity;
   Duration window;  // see window_of()
   Mode mode;        // in this request; kShadow for kIdle
@@ -132,20 +150,22 @@ class Limiter final : private ForkGuard {
   // indivisible step.  A bucket that is reached twice is one level, with the
   // larger cost and both parts.  `reports`, which may be null, gets a report of
   // each level.  Fails as Tree::match() and Store::decide() do, and with
-  // kInvalidArgument for more than kMaxPaths paths or kMaxLevels levels.
-  Status decide(Operation operation, std::span<const PathCost> path_costs,
-                LevelReports* reports, Decision* decision);
+  // kInvalidArgument for more than kMaxPaths paths or kMaxLevels levels, if a
+  // limit counts a unit that `costs` does not name, and for a unit that no
+  // limit of the tree counts.
+  Status decide(Operation operation, const Costs& costs, LevelReports* reports,
+                Decision* decision);
 
   // A loop for pending requests, which must be destroyed before the limiter;
   // null if nothing is ever pending.
   std::unique_ptr<StoreLoop> new_loop() { return store_->new_loop(); }
 
   // decide() without waiting.  Returns true if it is done, with the outcome in
-  // *status.  Returns false if it is pending: `path_costs` has been copied,
+  // *status.  Returns false if it is pending: `costs` has been copied,
   // `answer` is not needed any more, and `listener`, which must live until
   // then, gets the outcome.
-  bool decide_async(Operation operation, std::span<const PathCost> path_costs,
-                    Answer* answer, Listener* listener, Status* status);
+  bool decide_async(Operation operation, const Costs& costs, Answer* answer,
+                    Listener* listener, Status* status);
 
   // Answers a request of Envoy: see RuleHits and Answer.  Fails as
   // MatchedRequest::match() and Store::decide() do.
@@ -230,10 +250,16 @@ class Limiter final : private ForkGuard {
       return policies[level.limit->index];
     }
 
+    std::string_view unit(const Level& level) const {
+      const std::string_view own = level.limit->unit.view();
+      return own.empty() ? kRequestUnit : *units.find(own);
+    }
+
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
-    bool has_rules = false;                    // some limits are not plain
+    std::set<std::string_view> units;  // of its limits, but kRequestUnit
+    bool has_rules = false;            // some limits are not plain
     std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;
@@ -241,8 +267,7 @@ class Limiter final : private ForkGuard {
   class EnvoyRequest;
   class PendingEnvoyRequest;
 
-  Status match(const Snapshot& snapshot, std::span<const PathCost> path_costs,
-               Plan* plan) const;
+  Status match(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                      Plan* plan) const;
   // Asks a store that may wait.  The reader holds no stripe while it does.
@@ -280,6 +305,7 @@ class Limiter final : private ForkGuard {
   Policies policies_;        // guarded by reload_mutex_
   HitMetrics metrics_;
   std::set<std::string, std::less<>> rule_names_;  // guarded by reload_mutex_
+  std::set<std::string, std::less<>> unit_names_;  // the same
   std::int64_t reloads_ = 0;                       // guarded by reload_mutex_
   std::shared_ptr<const Snapshot> owner_;          // of *snapshot_; the same
   std::atomic<const Snapshot*> snapshot_;  // read while a stripe is held

@@ -33,6 +33,9 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
   for (const Limit& limit : limits) {
     snapshot->policies[limit.index] = policies_.intern(limit.policy.str());
     snapshot->has_rules |= !limit.is_plain();
+    if (!limit.unit.empty()) {
+      snapshot->units.insert(*unit_names_.emplace(limit.unit.view()).first);
+    }
     if (local_share_.is_all()) continue;
     Limit& local = snapshot->local_limits[limit.index];
     local = limit;

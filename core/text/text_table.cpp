@@ -96,8 +96,9 @@ std::string period_in_words(const Limit& limit) {
 }
 
 std::string limit_in_words(const Limit& limit) {
-  std::string words = std::to_string(limit.count) + " per " +
-                      period_in_words(limit) + ", capacity " +
+  std::string words = std::to_string(limit.count) +
+                      (limit.unit.empty() ? "" : " ") + limit.unit.str() +
+                      " per " + period_in_words(limit) + ", capacity " +
                       std::to_string(limit.rate.capacity);
   words += rules_in_words(limit);
   if (limit.cost != 1) words += ", cost x" + std::to_string(limit.cost);

@@ -197,9 +197,22 @@ void LimitReader::read_word(std::string_view key, const Value& value,
     fields->broken |= !mode;
     return;
   }
+  if (key == "unit") return read_unit(value, fields);
   fields->name = value.text;
   if (!value.text.empty()) return;
   problems_->add(value.mark, "name must not be empty");
+  fields->broken = true;
+}
+
+void LimitReader::read_unit(const Value& value, Fields* fields) {
+  if (is_unit_name(value.text)) {
+    if (value.text != kRequestUnit) fields->unit = value.text;
+    return;
+  }
+  problems_->add(value.mark,
+                 "unit must be a name of small letters, digits and \"_\" that "
+                 "begins with a letter, is " +
+                     quote(value.text));
   fields->broken = true;
 }
 
@@ -263,6 +276,7 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   limit.mode = fields.mode;
   limit.charge = fields.charge.value_or(charge_);
   limit.name = fields.name;
+  limit.unit = fields.unit;
   apply_rules(fields.rules, mark, &limit, problems_);
   limits_.push_back(std::move(limit));
   marks_.push_back(mark);

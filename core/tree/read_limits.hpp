@@ -23,10 +23,10 @@ namespace limitree {
 inline constexpr std::array<std::string_view, 8> kNodeKeys = {
     "limits",      "children", "overrides", "key",
     "ipv6_prefix", "inherit",  "share",     "charge"};
-inline constexpr std::array<std::string_view, 15> kLimitKeys = {
-    "name",      "count",    "period",  "burst",  "max_burst",
-    "algorithm", "mode",     "cost",    "charge", "overrun",
-    "align",     "timezone", "buckets", "round",  "drain"};
+inline constexpr std::array<std::string_view, 16> kLimitKeys = {
+    "name",    "count", "period", "burst",   "max_burst", "algorithm",
+    "mode",    "cost",  "charge", "overrun", "align",     "timezone",
+    "buckets", "round", "drain",  "unit"};
 
 // Reads `charge: independent | all_or_nothing`, of a limit or a whole tree.
 std::optional<Charge> read_charge(const YamlDocument& document,
@@ -54,6 +54,7 @@ class LimitReader {
     std::optional<Charge> charge;
     std::string_view burst_key;  // "burst" or "max_burst", once met
     std::string_view name;
+    std::string_view unit;
     RuleFields rules;
     bool broken = false;  // a problem has been reported
   };
@@ -67,6 +68,7 @@ class LimitReader {
   void read_number(const Value& key, const Value& value, Fields* fields);
   void read_word(std::string_view key, const Value& value, Fields* fields);
   std::optional<Value>* rule_field(std::string_view key, Fields* fields);
+  void read_unit(const Value& value, Fields* fields);
   void read_burst(const Value& key, const Value& value, Fields* fields);
   // Problems::take(), whose problem breaks the limit.
   template <typename T>

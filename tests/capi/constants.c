@@ -145,7 +145,12 @@ LIES(limitree_level, mode, 80);
 LIES(limitree_level, path, 84);
 LIES(limitree_level, soft, 88);
 LIES(limitree_level, grows_after_ns, 96);
-LIES(limitree_level, reserved, 104);
+LIES(limitree_level, unit, 104);
+LIES(limitree_level, reserved, 120);
+
+SIZE(limitree_cost, 24);
+LIES(limitree_cost, unit, 0);
+LIES(limitree_cost, units, 16);
 
 SIZE(limitree_descriptor, 64);
 LIES(limitree_descriptor, entries, 0);

@@ -188,7 +188,7 @@ static void test_levels(void) {
   CHECK(levels[0].cost == 3 && levels[0].charged && !levels[0].limited);
   CHECK(levels[0].limit == 16 && levels[0].remaining == 13);
   CHECK(levels[0].window_ns == INT64_C(32000000000));
-  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[2] == 0);
+  CHECK(levels[0].mode == LIMITREE_ENFORCE && levels[0].reserved[0] == 0);
   CHECK(levels[1].mode == LIMITREE_SHADOW && levels[1].limited);
   CHECK(levels[1].retry_after_ns == LIMITREE_NEVER);
   CHECK(levels[0].path == 0 && levels[1].path == 0);
@@ -273,6 +273,60 @@ static void test_parts(void) {
   CHECK(limitree_decide(limiter, LIMITREE_AUTHORIZE, paths, 2, NULL, 0,
                         &decision, &error) == LIMITREE_INVALID_ARGUMENT);
   CHECK(strcmp(limitree_error_message(error), "no part 3") == 0);
+  limitree_error_free(error);
+  limitree_limiter_free(limiter);
+}
+
+static void test_units(void) {
+  static const char kUnits[] =
+      "schema: {key: {limits: [{name: rpm, count: 3, period: 1m},"
+      " {name: tpm, count: 100, period: 1m, unit: tokens}]}}";
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = NULL;
+  const limitree_str key = {"key", 3};
+  const limitree_path path = {&key, 1, 1, LIMITREE_PART_CHARGE};
+  limitree_cost costs[2] = {{{"tokens", 6}, 60}, {{"euro", 4}, 1}};
+  limitree_level levels[2];
+  limitree_decision decision;
+  limitree_error *error = NULL;
+  CHECK(limitree_config_set_limits(config, str(kUnits), str("units.yaml"),
+                                   NULL) == LIMITREE_OK);
+  CHECK(limitree_limiter_new(config, &limiter, NULL) == LIMITREE_OK);
+  limitree_config_free(config);
+  CHECK(limitree_decide_costs(limiter, LIMITREE_AUTHORIZE, &path, 1, costs, 1,
+                              levels, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(!decision.limited && levels[0].remaining == 2);
+  CHECK(levels[1].remaining == 40 && levels[1].cost == 60);
+  CHECK(levels[0].unit.size == 7 &&
+        memcmp(levels[0].unit.data, "request", 7) == 0);
+  CHECK(levels[1].unit.size == 6 &&
+        memcmp(levels[1].unit.data, "tokens", 6) == 0);
+  CHECK(limitree_decide_costs_async(limiter, LIMITREE_AUTHORIZE, &path, 1,
+                                    costs, 1, NULL, levels, 2, &decision,
+                                    NULL) == LIMITREE_OK);
+  CHECK(decision.limited && levels[1].remaining == 40);
+  CHECK(limitree_authorize(limiter, &key, 1, 1, &decision, &error) ==
+        LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error),
+               "key#tpm counts tokens, and the request names none") == 0);
+  limitree_error_free(error);
+  CHECK(limitree_decide_costs(limiter, LIMITREE_AUTHORIZE, &path, 1, costs, 2,
+                              NULL, 0, &decision,
+                              &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error),
+               "no limit counts \"euro\", they count tokens") == 0);
+  limitree_error_free(error);
+  CHECK(limitree_decide_costs(limiter, LIMITREE_AUTHORIZE, &path, 1, NULL, 1,
+                              NULL, 0, &decision,
+                              &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error), "costs must not be null") == 0);
+  limitree_error_free(error);
+  costs[0].unit.data = NULL;
+  CHECK(limitree_decide_costs(limiter, LIMITREE_AUTHORIZE, &path, 1, costs, 1,
+                              NULL, 0, &decision,
+                              &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error), "unit.data must not be null") ==
+        0);
   limitree_error_free(error);
   limitree_limiter_free(limiter);
 }
@@ -922,6 +976,7 @@ int main(void) {
   test_levels();
   test_handles();
   test_parts();
+  test_units();
   test_too_many_paths();
   test_counters();
   test_table_of_counters();

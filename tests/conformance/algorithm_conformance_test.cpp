@@ -96,7 +96,7 @@ class LimiterRunner {
     LevelReports reports;
     Decision decision;
     const Status status = limiter_->decide(
-        kOperations.at(operation), {&path_cost, 1}, &reports, &decision);
+        kOperations.at(operation), {{&path_cost, 1}}, &reports, &decision);
     ASSERT_TRUE(status.ok()) << status.error().messages.front();
     compare(step.at("expect"), reports, decision);
   }

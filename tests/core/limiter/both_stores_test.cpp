@@ -65,7 +65,7 @@ class BothStores : public testing::TestWithParam<const char*> {
     const PathCost path_cost{path, cost};
     Decision decision;
     const Status status =
-        limiter_->decide(operation, {&path_cost, 1}, nullptr, &decision);
+        limiter_->decide(operation, {{&path_cost, 1}}, nullptr, &decision);
     EXPECT_TRUE(status.ok()) << status.error().messages[0];
     return decision;
   }

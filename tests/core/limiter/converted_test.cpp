@@ -185,7 +185,8 @@ TEST(Converted, AllowsTheSame) {
       Decision decision;
       const std::vector<PathCost> path_costs = {{path, 1}};
       ASSERT_TRUE(
-          limiter.decide(Operation::kAuthorize, path_costs, nullptr, &decision)
+          limiter
+              .decide(Operation::kAuthorize, {path_costs}, nullptr, &decision)
               .ok())
           << spoken;
       ASSERT_EQ(decision.limited, asker.limits(entries)) << i << spoken;

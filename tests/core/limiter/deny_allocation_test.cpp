@@ -35,16 +35,16 @@ schema:
   const PathCost path_cost{path, 1};
   Decision decision;
   for (int i = 0; i < 2; ++i) {
-    ASSERT_TRUE(
-        limiter
-            .decide(Operation::kAuthorize, {&path_cost, 1}, nullptr, &decision)
-            .ok());
+    ASSERT_TRUE(limiter
+                    .decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
+                            &decision)
+                    .ok());
   }
   ASSERT_TRUE(decision.limited);
   const int asked = store->asked;
   const std::size_t before = allocations;
   for (int i = 0; i < 1000; ++i) {
-    (void)limiter.decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+    (void)limiter.decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
                          &decision);
   }
   EXPECT_EQ(allocations, before);

@@ -43,7 +43,8 @@ class FallbackTest : public testing::Test {
     const PathCost path_cost{path, cost};
     Decision decision;
     EXPECT_TRUE(
-        limiter->decide(operation, {&path_cost, 1}, &reports, &decision).ok());
+        limiter->decide(operation, {{&path_cost, 1}}, &reports, &decision)
+            .ok());
     return decision;
   }
 
@@ -119,7 +120,7 @@ TEST_F(FallbackTest, WorksWithoutADenyCache) {
   Decision decision;
   EXPECT_EQ(
       limiter
-          ->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr, &decision)
+          ->decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr, &decision)
           .code(),
       Code::kStoreTimeout);
 }

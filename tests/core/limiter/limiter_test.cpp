@@ -58,7 +58,7 @@ class LimiterTest : public testing::Test {
     const PathCost path_cost{path, cost};
     Decision decision;
     const Status status =
-        limiter().decide(operation, {&path_cost, 1}, nullptr, &decision);
+        limiter().decide(operation, {{&path_cost, 1}}, nullptr, &decision);
     EXPECT_TRUE(status.ok());
     return decision;
   }
@@ -68,8 +68,8 @@ class LimiterTest : public testing::Test {
     std::vector<PathCost> path_costs;
     for (const Strings& path : paths) path_costs.push_back({path, cost});
     Decision decision;
-    const Status status =
-        limiter().decide(Operation::kAuthorize, path_costs, nullptr, &decision);
+    const Status status = limiter().decide(Operation::kAuthorize, {path_costs},
+                                           nullptr, &decision);
     return status.ok() ? "accepted" : status.error().messages.at(0);
   }
 
@@ -98,7 +98,7 @@ TEST_F(LimiterTest, JoinsPathsIntoOneDecision) {
   Decision decision;
   ASSERT_TRUE(
       limiter()
-          .decide(Operation::kAuthorize, path_costs, &reports, &decision)
+          .decide(Operation::kAuthorize, {path_costs}, &reports, &decision)
           .ok());
   ASSERT_EQ(reports.size(), 3u);
   EXPECT_EQ(reports[0].policy, "user:*");
@@ -202,7 +202,7 @@ TEST_F(LimiterTest, ReloadsWhileThreadsDecide) {
         Decision decision;
         LevelReports reports;
         const Status status = limiter().decide(
-            Operation::kAuthorize, {&path_cost, 1}, &reports, &decision);
+            Operation::kAuthorize, {{&path_cost, 1}}, &reports, &decision);
         wrong += !status.ok() || reports.size() != 1 ||
                  reports[0].policy != "user:*" ||
                  (decision.limit != 100 && decision.limit != 200);

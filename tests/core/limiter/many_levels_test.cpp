@@ -78,7 +78,7 @@ class ManyLevels : public testing::TestWithParam<const char*> {
   std::string authorize(Operation operation = Operation::kAuthorize) {
     decision_ = Decision();
     const Status status =
-        limiter_->decide(operation, path_costs_, nullptr, &decision_);
+        limiter_->decide(operation, {path_costs_}, nullptr, &decision_);
     if (!status.ok()) return status.error().messages[0];
     return decision_.limited ? "limited" : "allowed";
   }

@@ -80,7 +80,7 @@ class Parts : public testing::TestWithParam<const char*> {
       path_costs.push_back({paths[i], asked[i].cost, asked[i].part});
     }
     const Status status =
-        limiter_->decide(operation, path_costs, &reports_, &decision_);
+        limiter_->decide(operation, {path_costs}, &reports_, &decision_);
     EXPECT_TRUE(status.ok()) << status.error().messages[0];
     return decision_;
   }

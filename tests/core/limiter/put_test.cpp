@@ -50,8 +50,8 @@ class LimiterPutTest : public testing::Test {
   std::int64_t left(const Strings& path, std::int64_t cost = 1) {
     const PathCost path_cost{path, cost};
     Decision decision;
-    const Status status = limiter().decide(Operation::kAuthorize,
-                                           {&path_cost, 1}, nullptr, &decision);
+    const Status status = limiter().decide(
+        Operation::kAuthorize, {{&path_cost, 1}}, nullptr, &decision);
     if (status.code() == Code::kUnknownRoot) return -1;
     EXPECT_TRUE(status.ok());
     return decision.remaining;

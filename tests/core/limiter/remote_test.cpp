@@ -122,7 +122,7 @@ class RemoteTest : public testing::Test {
     LevelReports reports;
     if (wants_reports) answer.reports = &reports;
     const bool done = limiter->decide_async(
-        Operation::kAuthorize, {&path_cost, 1}, &answer, ear, outcome);
+        Operation::kAuthorize, {{&path_cost, 1}}, &answer, ear, outcome);
     answer.reports = nullptr;
     return done;
   }
@@ -168,7 +168,7 @@ TEST_F(RemoteTest, RefusesAtOnceWhatIsNotInTheTree) {
   const Strings path = {"usr"};
   const PathCost path_cost{path, 1};
   Ear ear(loop.get());
-  EXPECT_TRUE(limiter->decide_async(Operation::kAuthorize, {&path_cost, 1},
+  EXPECT_TRUE(limiter->decide_async(Operation::kAuthorize, {{&path_cost, 1}},
                                     &answer, &ear, &status));
   EXPECT_EQ(status.code(), Code::kUnknownRoot);
   EXPECT_EQ(ear.calls, 0);
@@ -274,10 +274,10 @@ TEST_F(RemoteTest, HoldsNothingWhileTheStoreIsAsked) {
   const auto decide = [&] {
     const PathCost path_cost{path, 1};
     Decision decision;
-    EXPECT_TRUE(
-        limiter
-            ->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr, &decision)
-            .ok());
+    EXPECT_TRUE(limiter
+                    ->decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
+                             &decision)
+                    .ok());
     return decision.limit;
   };
   std::thread slow([&] { EXPECT_EQ(decide(), 2); });

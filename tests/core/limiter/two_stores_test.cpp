@@ -184,8 +184,8 @@ TEST(TwoStores, SayTheSame) {
       LevelReports theirs;
       Decision a;
       Decision b;
-      const Status one = memory.decide(operation, path_costs, &ours, &a);
-      const Status two = redis.decide(operation, path_costs, &theirs, &b);
+      const Status one = memory.decide(operation, {path_costs}, &ours, &a);
+      const Status two = redis.decide(operation, {path_costs}, &theirs, &b);
       ASSERT_EQ(one.code(), two.code());
       if (!one.ok()) continue;
       ++decided;

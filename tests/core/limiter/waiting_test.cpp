@@ -72,7 +72,7 @@ class WaitingLimiter : public testing::Test {
     const std::array<std::string_view, 1> segments = {"a"};
     const PathCost path_cost{Path(segments.data(), 1)};
     Decision decision;
-    return limiter->decide(Operation::kAuthorize, {&path_cost, 1}, nullptr,
+    return limiter->decide(Operation::kAuthorize, {{&path_cost, 1}}, nullptr,
                            &decision);
   }
 
@@ -81,7 +81,7 @@ class WaitingLimiter : public testing::Test {
     const std::array<std::string_view, 1> segments = {"a"};
     const PathCost path_cost{Path(segments.data(), 1)};
     Answer answer;
-    return !limiter->decide_async(Operation::kAuthorize, {&path_cost, 1},
+    return !limiter->decide_async(Operation::kAuthorize, {{&path_cost, 1}},
                                   &answer, taker, &status);
   }
   bool start_reset(Taker* taker) {
