@@ -392,25 +392,27 @@ class Limiter {
   // Forgets the buckets of the deepest node that has limits.
   void reset_leaf(Path path) { forget(path, 1); }
 
-  // `operation` is LIMITREE_AUTHORIZE ...: see limitree_decide.
+  // `operation` is LIMITREE_AUTHORIZE ..., `costs` are those in other units
+  // than "request": see limitree_decide_costs.
   Decision decide(std::int32_t operation, std::span<const limitree_path> paths,
-                  std::span<limitree_level> levels = {}) {
+                  std::span<limitree_level> levels = {},
+                  std::span<const limitree_cost> costs = {}) {
     Decision decision;
-    check(limitree_decide, get(), operation, paths.data(), paths.size(),
-          levels.data(), levels.size(), &decision);
+    check(limitree_decide_costs, get(), operation, paths.data(), paths.size(),
+          costs.data(), costs.size(), levels.data(), levels.size(), &decision);
     return decision;
   }
 
   // decide() for callers that expect errors: returns the status; if it is
   // negative, *error is the reason.
-  limitree_status try_decide(std::int32_t operation,
-                             std::span<const limitree_path> paths,
-                             std::span<limitree_level> levels,
-                             Decision* decision, ErrorHandle* error) noexcept {
+  limitree_status try_decide(
+      std::int32_t operation, std::span<const limitree_path> paths,
+      std::span<limitree_level> levels, Decision* decision, ErrorHandle* error,
+      std::span<const limitree_cost> costs = {}) noexcept {
     limitree_error* reason = nullptr;
-    const limitree_status status =
-        limitree_decide(get(), operation, paths.data(), paths.size(),
-                        levels.data(), levels.size(), decision, &reason);
+    const limitree_status status = limitree_decide_costs(
+        get(), operation, paths.data(), paths.size(), costs.data(),
+        costs.size(), levels.data(), levels.size(), decision, &reason);
     if (reason != nullptr) error->reset(reason);
     return status;
   }
