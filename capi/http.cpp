@@ -32,7 +32,8 @@ void check(const HttpCall& call) {
           "text", call.size, "size");
   if (call.levels == nullptr) return;
   for (std::size_t i = 0; i < call.level_count; ++i) {
-    require(call.levels[i].policy, "policy.data");
+    require(call.levels[i].policy, "policy.data", call.levels[i].unit,
+            "unit.data");
   }
 }
 
@@ -54,7 +55,8 @@ HttpLevel to_core(const limitree_level& level) {
           Duration(level.window_ns),
           Duration(level.grows_after_ns),
           static_cast<Mode>(level.mode),
-          level.limited != 0};
+          level.limited != 0,
+          view(level.unit)};
 }
 
 // Calls `append(answer, text)` with the core's values.  REQUIRES: checked.

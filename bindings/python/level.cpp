@@ -98,6 +98,7 @@ PyObject* new_level(const limitree_level& level, PyObject* policy) {
   }
   self->value = level;
   self->value.policy = {};
+  self->value.unit = {};  // may not exist any more either
   self->part = policy;
   return reinterpret_cast<PyObject*>(self);
 }

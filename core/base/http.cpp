@@ -53,14 +53,14 @@ bool has_counted(const HttpAnswer& answer) {
 
 // A string of a structured field (RFC 9651): printable ASCII as it is, other
 // bytes as %XX. In a policy `%` has that meaning already.
-void append_quoted(std::string_view policy, HttpText* text) {
+void append_quoted(std::string_view name, HttpText* text) {
   text->append('"');
   std::size_t plain = 0;  // where the bytes that need no escape begin
-  for (std::size_t i = 0; i < policy.size(); ++i) {
-    const char byte = policy[i];
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char byte = name[i];
     const bool is_printable = byte >= ' ' && byte <= '~';
     if (is_printable && byte != '"' && byte != '\\') continue;
-    text->append(policy.substr(plain, i - plain));
+    text->append(name.substr(plain, i - plain));
     plain = i;
     if (is_printable) {
       text->append('\\');
@@ -70,7 +70,7 @@ void append_quoted(std::string_view policy, HttpText* text) {
     append_hex(static_cast<unsigned char>(byte), text);
     plain = i + 1;
   }
-  text->append(policy.substr(plain));
+  text->append(name.substr(plain));
   text->append('"');
 }
 
@@ -83,6 +83,10 @@ void append_ietf(const HttpAnswer& answer, HttpText* text) {
     append_quoted(level.policy, text);
     text->append(";q=");
     text->append(level.limit);
+    if (!level.unit.empty() && level.unit != kRequestUnit) {
+      text->append(";qu=");
+      append_quoted(level.unit, text);
+    }
     text->append(";w=");
     text->append(ceil_seconds(level.window));
   });

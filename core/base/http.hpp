@@ -30,6 +30,7 @@ struct HttpLevel {
   Duration grows_after;  // until `remaining` is larger; zero: it is full
   Mode mode;             // levels that do not count are left out
   bool limited;
+  std::string_view unit = {};  // what it counts; empty: kRequestUnit
 };
 
 // The decision that a response reports.

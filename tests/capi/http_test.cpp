@@ -23,6 +23,10 @@ schema:
         limits: [15, 30, 60]
         children:
           trade: {limits: [5, 10, 15]}
+  key:
+    limits:
+      - {count: 3, period: 1m, name: rpm}
+      - {count: 100, period: 1m, name: tpm, unit: tokens}
   free: {}
 )";
 
@@ -35,12 +39,13 @@ class HttpTest : public testing::Test {
                      .set_clock([](void*) { return std::int64_t{1} << 60; },
                                 nullptr)) {}
 
-  void path_cost(std::vector<std::string> segments, std::int64_t cost) {
+  void path_cost(std::vector<std::string> segments, std::int64_t cost,
+                 std::span<const limitree_cost> costs = {}) {
     const auto path = to_path(segments);
     const std::array paths = {
         limitree_path{path.data(), path.size(), cost, LIMITREE_PART_CHARGE}};
     room_.resize(8);
-    decision_ = limiter_.decide(LIMITREE_AUTHORIZE, paths, room_);
+    decision_ = limiter_.decide(LIMITREE_AUTHORIZE, paths, room_, costs);
     room_.resize(static_cast<std::size_t>(decision_.level_count));
   }
 
@@ -109,6 +114,24 @@ TEST_F(HttpTest, HeadersOfADecision) {
                     {"X-RateLimit-Remaining", "0"},
                     {"X-RateLimit-Reset", "1009"},
                     {"Retry-After", "2"}}));
+}
+
+TEST_F(HttpTest, APolicyNamesItsUnit) {
+  const std::array costs = {limitree_cost{to_str("tokens"), 60}};
+  path_cost({"key"}, 1, costs);
+  EXPECT_EQ(
+      fields("ietf", levels()),
+      (Fields{{"RateLimit-Policy",
+               "\"key#rpm\";q=3;w=60, "
+               "\"key#tpm\";q=100;qu=\"tokens\";w=60"},
+              {"RateLimit", "\"key#rpm\";r=2;t=20, \"key#tpm\";r=40;t=1"}}));
+  // A program may have made the levels itself.
+  room_[1].unit = {};
+  EXPECT_EQ(fields("ietf", levels())[0].second,
+            "\"key#rpm\";q=3;w=60, \"key#tpm\";q=100;w=60");
+  room_[1].unit = {nullptr, 1};
+  EXPECT_EQ(refusal_of([&] { fields("ietf", levels()); }),
+            "unit.data must not be null");
 }
 
 TEST_F(HttpTest, WhereThereIsNoLimit) {

@@ -125,6 +125,17 @@ TEST_F(Http, Ietf) {
             "RateLimit: \"user:*\";r=15\r\n");
 }
 
+TEST_F(Http, IetfNamesOtherUnitsThanRequests) {
+  levels_[0].unit = kRequestUnit;
+  levels_[1].unit = "tokens";
+  EXPECT_TRUE(headers("ietf", answer(allowed_))
+                  .starts_with("RateLimit-Policy: \"user:*\";q=16;w=32, "
+                               "\"user:*/trade\";q=6;qu=\"tokens\";w=9\r\n"
+                               "RateLimit: \"user:*\";r=15;t=2, "));
+  EXPECT_EQ(headers("draft-7", answer(allowed_)).find("tokens"),
+            std::string::npos);
+}
+
 TEST_F(Http, Draft7) {
   const std::string state = "RateLimit: limit=6, remaining=0, reset=9\r\n";
   EXPECT_EQ(headers("draft-7", answer(allowed_)),
