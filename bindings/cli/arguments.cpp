@@ -54,6 +54,8 @@ constexpr const char* kTryFooter =
     "needed, or helps\nleft      tokens left of the tokens in a full bucket\n"
     "retry     until the same attempt would fit; \"-\": it does\n"
     "reset     until the bucket is full again\n\n"
+    "--cost tokens=812 is the cost in a unit that limits count instead of "
+    "requests;\nthe option may come once for each unit.\n\n"
     "Example:\n"
     "  limitree try examples/limits.yaml user alex trade --times 8 \\\n"
     "    --then user alex withdrawal --times 2";
@@ -102,8 +104,7 @@ constexpr const char* kSimulateFooter =
 void add_step(CLI::App* app, TryStep* step) {
   add_path(app, &step->path);
   add_count(app, "--times", 1, 100'000, &step->times, "how many attempts (1)");
-  add_count(app, "--cost", 0, INT64_MAX, &step->cost,
-            "tokens asked for each time (1)");
+  add_cost(app, step);
   add_duration(app, "--every", &step->every_ns,
                "time between two attempts (0s)");
   add_duration(app, "--after", &step->after_ns,

@@ -8,10 +8,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "format.hpp"
 #include "remote.hpp"
 
 namespace limitree::cli {
@@ -67,7 +69,7 @@ struct ExplainOptions {
 struct TryStep {
   std::vector<std::string> path;
   std::int64_t times = 1;
-  std::int64_t cost = 1;
+  std::map<std::string, std::int64_t> costs = {{kRequestUnit, 1}};  // by unit
   std::int64_t every_ns = 0;  // between two attempts
   std::int64_t after_ns = 0;  // before the first one
 };

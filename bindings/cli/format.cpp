@@ -194,7 +194,11 @@ std::string policy_title(const limitree_level& level, bool utf8) {
 }
 
 std::string left_text(const limitree_level& level) {
-  return std::to_string(level.remaining) + '/' + std::to_string(level.limit);
+  std::string text =
+      std::to_string(level.remaining) + '/' + std::to_string(level.limit);
+  const std::string_view unit = to_view(level.unit);
+  if (unit != kRequestUnit) text.append(" ").append(unit);
+  return text;
 }
 
 }  // namespace limitree::cli

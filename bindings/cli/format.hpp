@@ -11,6 +11,9 @@
 
 namespace limitree::cli {
 
+// What limits count that name no unit.
+inline constexpr const char* kRequestUnit = "request";
+
 // "1.5s", "2m30s", "3d4h", "250ms".  Rounded up, so that waiting for the time
 // shown is long enough.  REQUIRES: duration_ns >= 0.
 std::string duration_text(std::int64_t duration_ns);
@@ -47,7 +50,8 @@ std::size_t display_width(std::string_view text);
 // The place of a level in the tree: "user:*/trade", "user:* (shadow)".
 std::string policy_title(const limitree_level& level, bool utf8);
 
-// "4/6": tokens left, and tokens in a full bucket.
+// "4/6": tokens left, and tokens in a full bucket.  "4/6 cents" if the limit
+// counts another unit than requests.
 std::string left_text(const limitree_level& level);
 
 }  // namespace limitree::cli

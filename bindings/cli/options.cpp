@@ -1,6 +1,8 @@
 #include "options.hpp"
 
+#include <charconv>
 #include <cstddef>
+#include <system_error>
 #include <utility>
 
 #include "failure.hpp"
@@ -23,6 +25,19 @@ std::int64_t duration_of(const std::string& name, const std::string& text) {
   throw CLI::ValidationError(name, "must be at most 100 years");
 }
 
+// Takes "3", or "tokens=812".
+void set_cost(const std::string& text, TryStep* step) {
+  const std::string name = "--cost";
+  const std::size_t equals = text.find('=');
+  const bool is_plain = equals == text.npos;
+  const std::int64_t units =
+      count_of(name, is_plain ? text : text.substr(equals + 1), 0, INT64_MAX);
+  const std::string unit = is_plain ? kRequestUnit : text.substr(0, equals);
+  if (!step->costs.emplace(unit, units).second) {
+    throw CLI::ValidationError(name, "comes twice for " + unit);
+  }
+}
+
 void check_merge(const LimitsSource& source) {
   if (!source.merge_domains || source.is_envoy()) return;
   throw UsageError("--merge-domains needs --from envoy; see --help");
@@ -38,6 +53,32 @@ void check_count(const LimitsSource& source) {
 }
 
 }  // namespace
+
+std::int64_t count_of(const std::string& name, const std::string& text,
+                      std::int64_t least, std::int64_t most) {
+  std::int64_t parsed = 0;  // CLI11 would take 010 for 8
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, parsed);
+  if (error == std::errc() && rest == end && parsed >= least &&
+      parsed <= most) {
+    return parsed;
+  }
+  throw CLI::ValidationError(name, "'" + text + "' is not a number from " +
+                                       std::to_string(least) + " to " +
+                                       std::to_string(most));
+}
+
+void add_cost(CLI::App* app, TryStep* step) {
+  const auto set = [step](const std::vector<std::string>& texts) {
+    step->costs.clear();
+    for (const std::string& text : texts) set_cost(text, step);
+    step->costs.emplace(kRequestUnit, 1);
+  };
+  app->add_option_function<std::vector<std::string>>(
+         "--cost", set, "tokens asked for each time (1), or UNIT=N")
+      ->allow_extra_args(false)
+      ->type_name("N");
+}
 
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help) {

@@ -4,31 +4,24 @@
 #define LIMITREE_CLI_OPTIONS_HPP
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdint>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "command.hpp"
 
 namespace limitree::cli {
 
+// The number in `text`, a value of the option `name`.
+std::int64_t count_of(const std::string& name, const std::string& text,
+                      std::int64_t least, std::int64_t most);
+
 // Adds the option `name`, which sets *count to a number from `least` to `most`.
 template <typename Count>
 void add_count(CLI::App* app, const std::string& name, std::int64_t least,
                std::int64_t most, Count* count, const std::string& help) {
   const auto set = [=](const std::string& text) {
-    std::int64_t parsed = 0;  // CLI11 would take 010 for 8
-    const char* const end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data(), end, parsed);
-    if (error != std::errc() || rest != end || parsed < least ||
-        parsed > most) {
-      throw CLI::ValidationError(name, "'" + text + "' is not a number from " +
-                                           std::to_string(least) + " to " +
-                                           std::to_string(most));
-    }
-    *count = static_cast<Count>(parsed);
+    *count = static_cast<Count>(count_of(name, text, least, most));
   };
   app->add_option_function<std::string>(name, set, help)->type_name("N");
 }
@@ -37,6 +30,9 @@ void add_count(CLI::App* app, const std::string& name, std::int64_t least,
 // limitree_parse_duration takes, up to 100 years.
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help);
+
+// Adds --cost, which may come once for each unit.
+void add_cost(CLI::App* app, TryStep* step);
 
 // Adds the segments of a path.
 void add_path(CLI::App* app, std::vector<std::string>* path);

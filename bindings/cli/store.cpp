@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -46,22 +48,36 @@ Limiter limiter_for(const CallerOptions& options) {
 // Changes nothing, because these limits may differ from those of the service.
 std::vector<limitree_level> look(Limiter* limiter,
                                  const std::vector<limitree_str>& path,
-                                 std::int64_t cost) {
+                                 std::int64_t cost,
+                                 const std::vector<limitree_cost>& costs) {
   const limitree_path one = {path.data(), path.size(), cost,
                              LIMITREE_PART_CHARGE};
   std::vector<limitree_level> levels(kMaxLevels);
-  const Decision decision = limiter->decide(LIMITREE_LOOK, {&one, 1}, levels);
+  const Decision decision =
+      limiter->decide(LIMITREE_LOOK, {&one, 1}, levels, costs);
   levels.resize(
       std::min(kMaxLevels, static_cast<std::size_t>(decision.level_count)));
   return levels;
+}
+
+// A cost of 1 in each unit that the levels count, but kRequestUnit.
+std::vector<limitree_cost> one_of_each(
+    const std::vector<limitree_level>& levels) {
+  std::set<std::string_view> units;
+  for (const limitree_level& level : levels) units.insert(to_view(level.unit));
+  units.erase(kRequestUnit);
+  std::vector<limitree_cost> costs;
+  for (const std::string_view unit : units) costs.push_back({to_str(unit), 1});
+  return costs;
 }
 
 // The tokens left in each bucket, for a cost of 0, and the time until one
 // more token fits, for a cost of 1.
 std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
                   const Terminal& terminal) {
-  const std::vector<limitree_level> now = look(limiter, path, 0);
-  const std::vector<limitree_level> next = look(limiter, path, 1);
+  const std::vector<limitree_level> now = look(limiter, path, 0, {});
+  const std::vector<limitree_level> next =
+      look(limiter, path, 1, one_of_each(now));
   if (now.empty()) return "there is no limit on this path\n";
   Table table;
   table.add_column("limit", Align::kLeft);

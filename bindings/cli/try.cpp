@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "command.hpp"
@@ -46,22 +47,27 @@ class Trial {
 
   std::vector<Attempt> make(const TryStep& step) {
     const std::vector<limitree_str> path = to_path(step.path);
+    const std::int64_t requests = step.costs.at(kRequestUnit);
+    std::vector<limitree_cost> costs;
+    for (const auto& [unit, units] : step.costs) {
+      if (unit != kRequestUnit) costs.push_back({to_str(unit), units});
+    }
     std::vector<Attempt> attempts;
     now_ns_ += step.after_ns;
     for (std::int64_t i = 0; i < step.times; ++i) {
       if (i != 0) now_ns_ += step.every_ns;
-      attempts.push_back(
-          attempt({path.data(), path.size(), step.cost, LIMITREE_PART_CHARGE}));
+      attempts.push_back(attempt(
+          {path.data(), path.size(), requests, LIMITREE_PART_CHARGE}, costs));
     }
     return attempts;
   }
 
  private:
-  Attempt attempt(limitree_path path) {
+  Attempt attempt(limitree_path path, std::span<const limitree_cost> costs) {
     Attempt made{.at_ns = now_ns_ - kStartNs, .decision = {}, .levels = {}};
     made.levels.resize(kMaxLevels);
     made.decision =
-        limiter_.decide(LIMITREE_AUTHORIZE, {&path, 1}, made.levels);
+        limiter_.decide(LIMITREE_AUTHORIZE, {&path, 1}, made.levels, costs);
     made.levels.resize(std::min(
         kMaxLevels, static_cast<std::size_t>(made.decision.level_count)));
     return made;
@@ -175,7 +181,12 @@ std::string heading(const TryStep& step, const Terminal& terminal) {
     how += step.every_ns == 0 ? " at once"
                               : " every " + duration_text(step.every_ns);
   }
-  if (step.cost != 1) how += ", cost " + count_text(step.cost);
+  const std::int64_t requests = step.costs.at(kRequestUnit);
+  if (requests != 1) how += ", cost " + count_text(requests);
+  for (const auto& [unit, units] : step.costs) {
+    if (unit == kRequestUnit) continue;
+    how += ", " + count_text(units) + ' ' + printable(unit, terminal.utf8);
+  }
   return terminal.paint(Colour::kBold, text) + how + '\n';
 }
 

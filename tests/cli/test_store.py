@@ -42,6 +42,18 @@ def test_show_tells_what_is_left():
     assert rows[2] == ["user:*/trade", "6/6", "-", "-"]
 
 
+def test_show_names_the_unit():
+    text = ("schema: {key: {limits: [{name: rpm, count: 3, period: 1m}, "
+            "{name: tpm, count: 9, period: 1m, unit: tokens}, "
+            "{name: euro, count: 7, period: 1m, unit: cents}]}}")
+    out = good("show", "-", "key", *MEMORY, text=text)
+    assert [line.split() for line in out.splitlines()[1:]] == [
+        ["key#rpm", "3/3", "-", "-"],
+        ["key#tpm", "9/9", "tokens", "-", "-"],
+        ["key#euro", "7/7", "cents", "-", "-"]]
+    assert "9/9 tokens" in good("reset", "-", "key", *MEMORY, text=text)
+
+
 def test_reset_tells_what_is_left():
     for words in ((), ("--leaf",)):
         out = good("reset", EXAMPLE, "user", "alex", "trade", *words, *MEMORY)

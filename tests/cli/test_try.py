@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from command import EXAMPLE, WEB, bad, good
 
 
@@ -71,6 +72,43 @@ def test_cost():
     out = good("try", EXAMPLE, "user", "alex", "trade", "--cost", "0",
                "--times", "2")
     assert rows(out)[1][1:3] == ["allowed", "[0, 6, 6, -1, 0]"]
+
+
+UNITS = """\
+schema:
+  key:
+    limits:
+      - {name: rpm, count: 3, period: 1m}
+      - {name: tpm, count: 100, period: 1m, unit: tokens}
+"""
+
+
+def test_costs_in_other_units():
+    out = good("try", "-", "key", "--cost", "tokens=60", "--times", "2",
+               "--then", "key", "--cost", "tokens=40", "--cost", "2",
+               "--then", "key", "--cost", "0", text=UNITS)
+    assert "key, 2 times at once, 60 tokens\n" in out
+    assert "\nkey, cost 2, 40 tokens\n" in out
+    table = rows(out)
+    assert table[0][-6:] == ["2/3", "-", "20s", "40/100 tokens", "-", "36s"]
+    assert table[1][1] == "limited" and table[1][-2] == "12s"
+    assert table[2][-6:] == ["0/3", "-", "1m", "0/100 tokens", "-", "1m"]
+    assert table[3][1] == "allowed"
+
+
+@pytest.mark.parametrize("costs, message", [
+    ((), "key#tpm counts tokens, and the request names none"),
+    (("request=1",), "key#tpm counts tokens, and the request names none"),
+    (("tokens=1", "euro=1"), 'no limit counts "euro", they count tokens'),
+])
+def test_refused_costs(costs, message):
+    words = [word for cost in costs for word in ("--cost", cost)]
+    assert bad(1, "try", "-", "key", *words, text=UNITS) == (
+        f"limitree: {message}\n")
+
+
+def test_explain_names_the_unit():
+    assert "100 tokens per 1m" in good("explain", "-", "key", text=UNITS)
 
 
 def test_shadow_levels_are_marked():

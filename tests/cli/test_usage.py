@@ -39,6 +39,9 @@ def test_help_lists_the_commands_and_exit_codes():
     ["try", EXAMPLE, "user", "alex", "--times", "0"],
     ["try", EXAMPLE, "user", "alex", "--times", "x"],
     ["try", EXAMPLE, "user", "alex", "--cost", "-1"],
+    ["try", EXAMPLE, "user", "alex", "--cost", "tokens"],
+    ["try", EXAMPLE, "user", "alex", "--cost", "tokens="],
+    ["try", EXAMPLE, "user", "alex", "--cost", "1", "--cost", "2"],
     ["try", EXAMPLE, "user", "alex", "--every", "soon"],
     ["try", EXAMPLE, "user", "alex", "--then"],
     ["try", EXAMPLE, "user", "alex", "--then", "user", "alex", "--times"],
@@ -67,6 +70,11 @@ def test_usage_errors_say_what_is_wrong():
     assert bad(2, "check") == "limitree: limits is required; see --help\n"
     assert bad(2, "try", EXAMPLE, "user", "--times", "0") == (
         "limitree: --times: '0' is not a number from 1 to 100000; see --help\n")
+    assert bad(2, "try", EXAMPLE, "user", "--cost", "tokens=-1") == (
+        "limitree: --cost: '-1' is not a number from 0 to 9223372036854775807; "
+        "see --help\n")
+    assert bad(2, "try", EXAMPLE, "user", "--cost", "a=1", "--cost", "a=1") == (
+        "limitree: --cost: comes twice for a; see --help\n")
     assert bad(2, "try", EXAMPLE, "user", "--every", "soon") == (
         "limitree: --every: must be a duration such as 500ms, 15s, 3m, 2h, 1d, "
         'is "soon"; see --help\n')
