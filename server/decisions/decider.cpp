@@ -216,13 +216,15 @@ void Decider::decide(std::int32_t operation, const PathList& list,
                      ClientRequest* request, const AnswerSink* sink) {
   if (operation == LimiterOperation::kReset) return reset(list, request, sink);
   const std::vector<limitree_path>& paths = list.paths();
+  const std::vector<limitree_cost>& costs = list.costs();
   const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
   if (store_loop_->never_waits()) {
     limitree_decision decision;
     limitree_error* error = nullptr;
-    const limitree_status status = limitree_decide(
-        limiter_, operation, paths.data(), paths.size(),
-        most == 0 ? nullptr : levels_.get(), most, &decision, &error);
+    const limitree_status status = limitree_decide_costs(
+        limiter_, operation, paths.data(), paths.size(), costs.data(),
+        costs.size(), most == 0 ? nullptr : levels_.get(), most, &decision,
+        &error);
     const ErrorHandle owner(error);
     if (status < 0) {
       return fail<LimiterAnswer>(request, sink, status,
@@ -240,12 +242,12 @@ void Decider::decide(std::int32_t operation, const PathList& list,
       std::min(most, (list.segment_count() + 1) * kLevelsPerSegment));
   pending->answer()->omits_levels = list.omits_levels();
   const std::span<limitree_level> levels = pending->elements();
-  start(std::move(pending),
-        [&](void* user, limitree_decision* decision, limitree_error** error) {
-          return limitree_decide_async(limiter_, operation, paths.data(),
-                                       paths.size(), user, levels.data(),
-                                       levels.size(), decision, error);
-        });
+  start(std::move(pending), [&](void* user, limitree_decision* decision,
+                                limitree_error** error) {
+    return limitree_decide_costs_async(
+        limiter_, operation, paths.data(), paths.size(), costs.data(),
+        costs.size(), user, levels.data(), levels.size(), decision, error);
+  });
 }
 
 void Decider::reset(const PathList& list, ClientRequest* request,

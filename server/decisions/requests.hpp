@@ -47,10 +47,15 @@ inline constexpr LimiterOperation kLimiterOperations[] = {
     {"Refund", LIMITREE_REFUND, true},
     {"Reset", LimiterOperation::kReset, true}};
 
+// Units that a request may name: more than any tree needs.
+inline constexpr std::size_t kMaxCosts = 64;
+
 // Asks for a decision, or for a reset, of some paths.
 class PathList {
  public:
   const std::vector<limitree_path>& paths() const { return paths_; }
+  // In other units than "request", on all paths.
+  const std::vector<limitree_cost>& costs() const { return costs_; }
   std::size_t segment_count() const { return segments_.size(); }
   // Whether the answer is written without the levels of the decision ...
   bool omits_levels() const { return omits_levels_; }
@@ -66,6 +71,7 @@ class PathList {
   void clear() {
     empty(&segments_);
     empty(&paths_);
+    costs_.clear();
     omits_levels_ = leaf_only_ = false;
     needs_levels_ = true;
   }
@@ -78,6 +84,13 @@ class PathList {
   // finish() tells where they are.
   void add_path(std::size_t first, std::int64_t cost, std::int32_t part) {
     paths_.push_back({nullptr, segments_.size() - first, cost, part});
+  }
+
+  // Returns false, and adds nothing, if there are kMaxCosts already.
+  bool add_cost(std::string_view unit, std::int64_t units) {
+    if (costs_.size() == kMaxCosts) return false;
+    costs_.push_back({{unit.data(), unit.size()}, units});
+    return true;
   }
 
   // Call this when the whole request is read.  `cost` is the cost of paths
@@ -98,6 +111,7 @@ class PathList {
  private:
   std::vector<limitree_str> segments_;  // of all paths
   std::vector<limitree_path> paths_;
+  std::vector<limitree_cost> costs_;
 };
 
 // A request of Envoy.

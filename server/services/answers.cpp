@@ -40,6 +40,7 @@ void write_level(const limitree_level& level, pbf_writer* parent) {
   add_flag(&to, 12, level.charged != 0);
   add_flag(&to, 13, level.soft != 0);
   add(&to, 14, level.mode);
+  to.add_string(15, level.unit.data, level.unit.size);
 }
 
 // ---- Responses to Envoy -----------------------------------------------------

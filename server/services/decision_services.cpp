@@ -45,6 +45,11 @@ void DecisionServices::decide(const LimiterOperation& operation, Call* call,
     limiter_request_.read_reset(message);
   } else {
     limiter_request_.read(message);
+    if (limiter_request_.has_too_many_costs()) {
+      return call->finish({GrpcCode::kInvalidArgument,
+                           "the request has more than " +
+                               std::to_string(kMaxCosts) + " costs"});
+    }
   }
   decider_->decide(operation.number, limiter_request_, call, this);
 }

@@ -14,13 +14,15 @@ constexpr std::size_t kMaxEntries = 65'536;
 
 void DecideRequest::read(std::string_view message) {
   clear();
+  has_too_many_costs_ = false;
   std::int64_t cost = 1;
   const auto take_path = [this](std::string_view path) {
     // One more than the core takes, so that the core reports the error.
     if (paths().size() <= LIMITREE_MAX_PATHS) read_path(path);
   };
+  const auto take_cost = [this](std::string_view entry) { read_cost(entry); };
   read_message(message, field(1, take_path), field(2, &cost),
-               field(3, &omits_levels_));
+               field(3, &omits_levels_), field(4, take_cost));
   needs_levels_ = !omits_levels_;
   finish(cost);
 }
@@ -37,6 +39,15 @@ void DecideRequest::read_path(std::string_view message) {
   read_message(message, field(1, take_segment), field(2, take_cost),
                field(3, &part));
   add_path(first, cost, part);
+}
+
+// An entry of a map.
+void DecideRequest::read_cost(std::string_view message) {
+  if (has_too_many_costs_) return;
+  std::string_view unit;
+  std::int64_t units = 0;
+  read_message(message, field(1, &unit), field(2, &units));
+  has_too_many_costs_ = !add_cost(unit, units);
 }
 
 void DecideRequest::read_reset(std::string_view message) {

@@ -17,8 +17,14 @@ class DecideRequest : public PathList {
   void read(std::string_view message);
   void read_reset(std::string_view message);
 
+  // Whether there are more than kMaxCosts: then some are missing.
+  bool has_too_many_costs() const { return has_too_many_costs_; }
+
  private:
   void read_path(std::string_view message);
+  void read_cost(std::string_view message);
+
+  bool has_too_many_costs_ = false;
 };
 
 // The same for envoy.service.ratelimit.v3.RateLimitRequest.

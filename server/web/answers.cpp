@@ -27,6 +27,7 @@ void append_level(const limitree_level& level, JsonWriter* to) {
   to->number("grows_after_ns", level.grows_after_ns);
   to->number("window_ns", level.window_ns);
   to->number("cost", level.cost);
+  to->text("unit", {level.unit.data, level.unit.size});
   to->number("path", level.path);
   to->flag("charged", level.charged != 0);
   if (level.soft != 0) to->flag("soft", true);

@@ -19,6 +19,23 @@ std::int64_t cost_of(const JsonPlace& place) {
   return place.integer(0, INT64_MAX);
 }
 
+// Returns the cost in "request", or `absent`.  Calls `use(unit, place)` for
+// each other unit.
+template <typename Use>
+std::int64_t read_costs(const JsonPlace& costs, std::int64_t absent,
+                        const Use& use) {
+  if (costs.kind() != JsonKind::kObject) return cost_of(costs);
+  std::int64_t requests = absent;
+  costs.each_member([&](std::string_view unit, const JsonPlace& value) {
+    if (unit == "request") {
+      requests = cost_of(value);
+    } else {
+      use(unit, value);
+    }
+  });
+  return requests;
+}
+
 // A field of a message, by its name in JSON and in the .proto file.
 struct FieldName {
   std::string_view camel;
@@ -97,7 +114,7 @@ void PathRequest::read(std::string_view body, bool is_reset) {
           value.each_item(
               [&](const JsonPlace& path) { read_path(path, !is_reset); });
         } else if (!is_reset && key == "cost") {
-          cost = cost_of(value);
+          cost = read_cost(value, cost);
         } else if (!is_reset && key == "omit_levels") {
           omits_levels_ = value.flag();
         } else if (is_reset && key == "leaf_only") {
@@ -108,6 +125,16 @@ void PathRequest::read(std::string_view body, bool is_reset) {
       });
   if (paths().empty()) throw JsonError("the request: has no paths");
   finish(cost);
+}
+
+std::int64_t PathRequest::read_cost(const JsonPlace& cost,
+                                    std::int64_t absent) {
+  return read_costs(
+      cost, absent, [&](std::string_view unit, const JsonPlace& value) {
+        // Soon enough, because the keys of an object are compared in pairs.
+        if (add_cost(unit, cost_of(value))) return;
+        cost.fail("has more than " + std::to_string(kMaxCosts) + " units");
+      });
 }
 
 void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
@@ -121,7 +148,10 @@ void PathRequest::read_path(const JsonPlace& path, bool has_costs) {
       if (key == "segments") {
         read_segments(value);
       } else if (has_costs && key == "cost") {
-        cost = cost_of(value);
+        const auto refuse = [](std::string_view, const JsonPlace& other) {
+          other.fail("must be in the cost of the request, for all paths");
+        };
+        cost = read_costs(value, kNoCost, refuse);
       } else if (has_costs && key == "part") {
         part = part_of(value);
       } else {

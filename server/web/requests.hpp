@@ -12,8 +12,9 @@
 namespace limitree::server {
 
 // For /v1: {"paths": [["user", "alex", "trade"]], "cost": 1}.  A path may also
-// be an object: {"segments": ["user", "alex"], "cost": 2, "part": "CHECK"}.
-// Reads one request after the other into the same memory.
+// be an object: {"segments": ["user", "alex"], "cost": 2, "part": "CHECK"}, and
+// the cost: {"request": 1, "tokens": 812}.  Reads one request after the other
+// into the same memory.
 class PathRequest : public PathList {
  public:
   // For /v1/reset: paths without costs, and "leaf_only".  The result refers to
@@ -21,6 +22,7 @@ class PathRequest : public PathList {
   void read(std::string_view body, bool is_reset = false);
 
  private:
+  std::int64_t read_cost(const JsonPlace& cost, std::int64_t absent);
   void read_path(const JsonPlace& path, bool has_costs);
   void read_segments(const JsonPlace& list);
 

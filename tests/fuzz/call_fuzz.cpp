@@ -31,6 +31,7 @@ schema:
   user:
     children: {"*": {limits: [9/hour, 3/s], children: {t: {limits: 1/s}}}}
   ip: {key: ip, children: {"*": {limits: 2/s}}}
+  key: {limits: [{count: 9, period: 1s, unit: tokens}]}
   free: {}
 )";
 
@@ -90,10 +91,10 @@ void decide(std::string_view message, limitree::Limiter* limiter) {
        operation <= LIMITREE_REFUND; ++operation) {
     limitree_decision decision;
     limitree_error* error = nullptr;
-    const limitree_status status =
-        limitree_decide(limiter->get(), operation, request.paths().data(),
-                        request.paths().size(), levels.data(), levels.size(),
-                        &decision, &error);
+    const limitree_status status = limitree_decide_costs(
+        limiter->get(), operation, request.paths().data(),
+        request.paths().size(), request.costs().data(), request.costs().size(),
+        levels.data(), levels.size(), &decision, &error);
     const limitree::ErrorHandle owner(error);
     if (status < 0) {
       const auto failed = limitree::server::message_for_client(status, error);

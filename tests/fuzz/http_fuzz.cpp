@@ -34,6 +34,7 @@ constexpr std::string_view kLimits = R"(
 schema:
   user:
     children: {"*": {limits: [9/hour, 3/s], children: {t: {limits: 1/s}}}}
+  key: {limits: [{count: 9, period: 1s, unit: tokens}]}
   free: {}
 )";
 
@@ -113,10 +114,10 @@ void decide(const PathRequest& request, limitree::Limiter* limiter) {
        operation <= LIMITREE_REFUND; ++operation) {
     limitree_decision decision;
     limitree_error* error = nullptr;
-    const limitree_status status =
-        limitree_decide(limiter->get(), operation, request.paths().data(),
-                        request.paths().size(), levels.data(), levels.size(),
-                        &decision, &error);
+    const limitree_status status = limitree_decide_costs(
+        limiter->get(), operation, request.paths().data(),
+        request.paths().size(), request.costs().data(), request.costs().size(),
+        levels.data(), levels.size(), &decision, &error);
     const limitree::ErrorHandle owner(error);
     std::string answer;
     if (status < 0) {

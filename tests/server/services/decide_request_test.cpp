@@ -90,6 +90,56 @@ TEST(DecideRequest, SkipsFieldsThatItDoesNotKnow) {
   EXPECT_EQ(request.paths()[0].cost, 1);
 }
 
+std::string costs_of(const DecideRequest& request) {
+  std::string text;
+  for (const limitree_cost& cost : request.costs()) {
+    text.append(cost.unit.data, cost.unit.size);
+    text += ' ' + std::to_string(cost.units) + ';';
+  }
+  return text;
+}
+
+void add_cost(std::string_view unit, std::int64_t units,
+              protozero::pbf_writer* to) {
+  protozero::pbf_writer entry(*to, 4);
+  entry.add_string(1, unit.data(), unit.size());
+  entry.add_int64(2, units);
+}
+
+TEST(DecideRequest, ReadsCostsInOtherUnits) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  add_cost("tokens", 812, &to);
+  add_cost("cents", -3, &to);
+  add_cost("tokens", 1, &to);  // the core refuses it
+  to.add_message(4, "", 0);    // of an entry, 0 and "" may be left out
+  DecideRequest request;
+  request.read(bytes);
+  EXPECT_EQ(costs_of(request), "tokens 812;cents -3;tokens 1; 0;");
+  EXPECT_FALSE(request.has_too_many_costs());
+  request.read("");
+  EXPECT_EQ(costs_of(request), "");
+}
+
+TEST(DecideRequest, ReadsNoMoreCostsThanARequestMayHave) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  for (std::size_t i = 0; i < kMaxCosts; ++i) {
+    add_cost("u" + std::to_string(i), 1, &to);
+  }
+  DecideRequest request;
+  request.read(bytes);
+  EXPECT_EQ(request.costs().size(), kMaxCosts);
+  EXPECT_FALSE(request.has_too_many_costs());
+  add_cost("more", 1, &to);
+  to.add_message(4, "\x0a\x05x", 3);  // malformed, and not read
+  request.read(bytes);
+  EXPECT_EQ(request.costs().size(), kMaxCosts);
+  EXPECT_TRUE(request.has_too_many_costs());
+  request.read("");
+  EXPECT_FALSE(request.has_too_many_costs());
+}
+
 TEST(DecideRequest, ACostBelowZeroStays) {
   for (const std::int64_t cost : {std::int64_t{-1}, INT64_MIN}) {
     std::string bytes;

@@ -33,6 +33,16 @@ TEST(WriteDecision, AZeroThatMeansSomethingIsWritten) {
       out, std::string("\x08\x01\x10\x05\x18\x00\x20\x01\x40\x00\x48\x01", 12));
 }
 
+TEST(WriteDecision, ALevelNamesItsUnit) {
+  limitree_level level{};
+  level.policy = {"a", 1};
+  level.retry_after_ns = -1;
+  level.unit = {"tokens", 6};
+  std::string out;
+  write_decision(unlimited(), {&level, 1}, &out);
+  EXPECT_EQ(out, "\x52\x0b\x0a\x01\x61\x7a\x06tokens\x60\x01");
+}
+
 TEST(CodeOf, EveryErrorHasACode) {
   EXPECT_EQ(code_of(LIMITREE_INVALID_ARGUMENT), GrpcCode::kInvalidArgument);
   EXPECT_EQ(code_of(LIMITREE_UNKNOWN_ROOT), GrpcCode::kNotFound);

@@ -47,18 +47,20 @@ TEST(DecisionJson, HasTheLevels) {
   level.limit = 5;
   level.retry_after_ns = 7;
   level.cost = 6;
+  level.unit = {"tokens", 6};
   level.mode = LIMITREE_SHADOW;
   limitree_decision decision{};
   decision.source = LIMITREE_SOURCE_LOCAL;
   std::string out;
   append_decision(decision, {&level, 1}, true, &out);
-  EXPECT_NE(out.find("\"levels\":[{\"policy\":\"user:\\\"*\",\"limited\":true,"
-                     "\"limit\":5,\"remaining\":0,\"retry_after_ns\":7,"
-                     "\"reset_after_ns\":0,\"next_after_ns\":0,"
-                     "\"grows_after_ns\":0,\"window_ns\":0,\"cost\":6,"
-                     "\"path\":0,\"charged\":false,\"soft\":true,"
-                     "\"mode\":\"shadow\"}]}"),
-            out.npos)
+  EXPECT_NE(
+      out.find("\"levels\":[{\"policy\":\"user:\\\"*\",\"limited\":true,"
+               "\"limit\":5,\"remaining\":0,\"retry_after_ns\":7,"
+               "\"reset_after_ns\":0,\"next_after_ns\":0,"
+               "\"grows_after_ns\":0,\"window_ns\":0,\"cost\":6,"
+               "\"unit\":\"tokens\",\"path\":0,\"charged\":false,\"soft\":true,"
+               "\"mode\":\"shadow\"}]}"),
+      out.npos)
       << out;
 }
 

@@ -26,7 +26,12 @@ std::string read(std::string_view body) {
   PathRequest request;
   try {
     request.read(body);
-    return text_of(request) + (request.omits_levels() ? " omits" : "");
+    std::string text = text_of(request);
+    for (const limitree_cost& cost : request.costs()) {
+      text += ' ' + std::to_string(cost.units) + ' ';
+      text.append(cost.unit.data, cost.unit.size);
+    }
+    return text + (request.omits_levels() ? " omits" : "");
   } catch (const JsonError& error) {
     return error.what();
   }
@@ -58,6 +63,46 @@ TEST(PathRequest, APathMayHaveItsOwnCostAndPart) {
                                {"part": "SPEND_IF_FITS", "segments": []},
                                {"part": "CHARGE"}], "cost": 7})"),
             "a x0 p0 | b x7 p2 |  x7 p1 |  x7 p0");
+}
+
+TEST(PathRequest, ACostMayNameUnits) {
+  EXPECT_EQ(
+      read(R"({"paths": [["a"]], "cost": {"tokens": 812, "cents": "3"}})"),
+      "a x1 p0 812 tokens 3 cents");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": {"tokens": 0, "request": 2}})"),
+            "a x2 p0 0 tokens");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": {}})"), "a x1 p0");
+  // All paths have the costs in other units, so a path has none of its own.
+  EXPECT_EQ(read(R"({"paths": [{"segments": ["a"], "cost": {"request": 3}},
+                               {"segments": ["b"], "cost": {}}], "cost": 7})"),
+            "a x3 p0 | b x7 p0");
+  EXPECT_EQ(read(R"({"paths": [{"segments": ["a"], "cost": {"tokens": 3}}]})"),
+            "paths[0].cost.tokens: must be in the cost of the request, for all "
+            "paths");
+}
+
+TEST(PathRequest, MistakesInUnits) {
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": {"tokens": -1}})"),
+            "cost.tokens: must be a whole number from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(read(R"({"paths": [{"cost": {"request": 1.5}}]})"),
+            "paths[0].cost.request: must be a whole number from 0 to "
+            "9223372036854775807");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": {"tokens": 1, "tokens": 1}})"),
+            "cost: has the field tokens twice");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": [1]})"),
+            "cost: must be a whole number from 0 to 9223372036854775807");
+}
+
+TEST(PathRequest, ReadsNoMoreUnitsThanARequestMayHave) {
+  std::string costs = R"("request": 1)";
+  for (std::size_t i = 0; i < kMaxCosts; ++i) {
+    costs += ", \"u" + std::to_string(i) + "\": 1";
+  }
+  const std::string begin = R"({"paths": [["a"]], "cost": {)";
+  EXPECT_EQ(read(begin + costs + "}}").substr(0, 12), "a x1 p0 1 u0");
+  EXPECT_EQ(read(begin + costs + R"(, "more": 1}})"),
+            "cost: has more than 64 units");
 }
 
 TEST(PathRequest, RefusesWhatItDoesNotKnow) {
@@ -98,6 +143,10 @@ TEST(PathRequest, KeepsNothingOfTheRequestBefore) {
   EXPECT_EQ(text_of(request), "c x1 p0");
   EXPECT_FALSE(request.omits_levels());
   EXPECT_EQ(request.segment_count(), 1u);
+  request.read(R"({"paths": [["a"]], "cost": {"tokens": 2}})");
+  EXPECT_EQ(request.costs().size(), 1u);
+  request.read(R"({"paths": [["a"]], "cost": 2})");
+  EXPECT_TRUE(request.costs().empty());
 }
 
 }  // namespace
