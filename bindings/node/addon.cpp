@@ -150,10 +150,14 @@ Napi::Value set_pressure(Native& native, const Napi::CallbackInfo& info) {
   return info.Env().Undefined();
 }
 
-// policy(number): the name of a limit.
-Napi::Value policy(const Napi::CallbackInfo& info) {
+// names(number): the policy of a level, and its unit.
+Napi::Value names(const Napi::CallbackInfo& info) {
   const std::uint32_t number = info[0].As<Napi::Number>().Uint32Value();
-  return to_string(info.Env(), to_view(native_of(info).policy(number)));
+  const auto [policy, unit] = native_of(info).names(number);
+  const Napi::Array pair = Napi::Array::New(info.Env(), 2);
+  pair.Set(0u, to_string(info.Env(), to_view(policy)));
+  pair.Set(1u, to_string(info.Env(), to_view(unit)));
+  return pair;
 }
 
 // root(name): a number for a first segment.
@@ -215,7 +219,7 @@ Napi::Object functions_of(Napi::Env env,
   add("takeLog", if_open<take_log>);
   add("prometheus", if_open<prometheus>);
   add("setPressure", if_open<set_pressure>);
-  add("policy", guarded<policy>);
+  add("names", guarded<names>);
   add("root", guarded<root>);
   add("close", close);
   functions.Set("isRemote", native->is_remote());

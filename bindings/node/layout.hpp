@@ -15,7 +15,7 @@ namespace limitree::node {
 enum Input : std::size_t {
   kOperation,   // LIMITREE_AUTHORIZE ...
   kCost,        // a whole number
-  kWithLevels,  // 0 or 1
+  kFlags,       // a sum of kWithLevels and kWithUnits
   kSlot,        // of the promise, for start()
   kNowSeconds,  // the time, if there is a clock
   kNowRest,     // its nanoseconds
@@ -24,8 +24,12 @@ enum Input : std::size_t {
   kRoot,        // the number of the first segment, which is then not among the
                 // arguments; 0: it is
   kPending,     // what start() says: 1 if the answer is to come
+  kUnits,       // how many arguments at the end are names of units; their costs
+                // are at kUnitCosts
   kInputSize
 };
+inline constexpr unsigned kWithLevels = 1;
+inline constexpr unsigned kWithUnits = 2;  // else kUnits is not written
 inline constexpr std::size_t kUserAndAction = 0;
 inline constexpr std::size_t kOnePath = 1;
 
@@ -52,7 +56,7 @@ enum DecisionField : std::size_t {
 };
 
 enum LevelField : std::size_t {
-  kPolicy,  // its number, for policy()
+  kPolicy,  // the number of its names, for names()
   kLevelLimit,
   kLevelRemaining,
   kLevelRetryAfterNs,
@@ -75,9 +79,12 @@ inline constexpr std::size_t kAnswerHead = 2;
 inline constexpr std::size_t kMaxAnswer =
     kAnswerHead + kDecisionSize + kMaxLevels * kLevelSize;
 
+inline constexpr std::size_t kUnitCosts = 16000;
+inline constexpr std::size_t kMaxUnits = 64;
 inline constexpr std::size_t kArraySize = 16384;
 static_assert(kInputSize + kMaxAnswer < kArraySize);
-static_assert(kInputSize + LIMITREE_MAX_PATHS * kPathSize < kArraySize);
+static_assert(kInputSize + LIMITREE_MAX_PATHS * kPathSize <= kUnitCosts);
+static_assert(kUnitCosts + kMaxUnits <= kArraySize);
 
 }  // namespace limitree::node
 

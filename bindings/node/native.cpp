@@ -133,10 +133,14 @@ class PoolCall final : public Napi::AsyncWorker {
 
 }  // namespace
 
-std::size_t Policies::number_of(limitree_str policy) {
+std::size_t Policies::number_of(const limitree_level& level) {
   const auto [place, is_new] =
-      numbers_.try_emplace(policy.data, policies_.size());
-  if (is_new) policies_.push_back(policy);
+      numbers_.try_emplace(level.policy.data, names_.size());
+  // A reload may have changed the unit.
+  if (is_new || names_[place->second].unit.data != level.unit.data) {
+    place->second = names_.size();
+    names_.push_back({level.policy, level.unit});
+  }
   return place->second;
 }
 
@@ -161,7 +165,7 @@ double* write_decision(const limitree_decision& decision,
   to += kDecisionSize;
   for (std::size_t i = 0; i < count; ++i, to += kLevelSize) {
     const limitree_level& level = levels[i];
-    to[kPolicy] = static_cast<double>(policies->number_of(level.policy));
+    to[kPolicy] = static_cast<double>(policies->number_of(level));
     to[kLevelLimit] = number(level.limit);
     to[kLevelRemaining] = number(level.remaining);
     to[kLevelRetryAfterNs] = number(level.retry_after_ns);

@@ -22,19 +22,24 @@
 
 namespace limitree::node {
 
-// Numbers for the names of limits: JavaScript asks once for each name.  The
-// names live as long as the limiter.
+// The texts of a level, which live as long as the limiter.
+struct LevelNames {
+  limitree_str policy;
+  limitree_str unit;
+};
+
+// Numbers for these: JavaScript asks once for each.
 class Policies {
  public:
-  std::size_t number_of(limitree_str policy);
-  // An empty text if there is no such number.
-  limitree_str at(std::size_t number) const {
-    return number < policies_.size() ? policies_[number] : limitree_str{};
+  std::size_t number_of(const limitree_level& level);
+  // Empty texts if there is no such number.
+  LevelNames at(std::size_t number) const {
+    return number < names_.size() ? names_[number] : LevelNames{};
   }
 
  private:
-  std::unordered_map<const char*, std::size_t> numbers_;
-  std::vector<limitree_str> policies_;
+  std::unordered_map<const char*, std::size_t> numbers_;  // by policy
+  std::vector<LevelNames> names_;
 };
 
 // First segments that have a number, from 1 on, and need not be read again.
@@ -77,8 +82,8 @@ class Native final : public Closable,
   Policies& policies() { return policies_; }
   Roots& roots() { return roots_; }
   // Empty if the limiter is closed: the names are gone then.
-  limitree_str policy(std::size_t number) const {
-    return engine_ == nullptr ? limitree_str{} : policies_.at(number);
+  LevelNames names(std::size_t number) const {
+    return engine_ == nullptr ? LevelNames{} : policies_.at(number);
   }
 
   // REQUIRES: !is_closed(), or a pool call that is still running.

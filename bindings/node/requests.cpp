@@ -45,8 +45,17 @@ struct Request {
 
   bool has_one_path() const { return path_count <= kOnePath; }
 
-  // The paths for the general form of an operation.  Borrows from this object.
+  bool wants_levels() const { return (flags & kWithLevels) != 0; }
+
+  // What the general form of an operation takes.  Borrows from this object.
   Paths paths() const;
+  std::vector<limitree_cost> costs() const;
+
+  // How many segments at the end are names of units.
+  std::size_t unit_count() const {
+    if ((flags & kWithUnits) == 0) return 0;
+    return static_cast<std::size_t>(numbers[kUnits]);
+  }
 
   std::string place_of(std::size_t segment) const;
   bool refuse(limitree_status status, const std::string& message) const;
@@ -56,7 +65,7 @@ struct Request {
   Segments segments;
   std::int32_t operation = 0;
   std::int64_t cost = 0;
-  bool wants_levels = false;
+  unsigned flags = 0;
   std::size_t path_count = kOnePath;  // in the array's form
 };
 
@@ -79,22 +88,25 @@ bool Request::read(napi_env env, napi_callback_info info) {
   numbers = native->environment().numbers();
   operation = static_cast<std::int32_t>(numbers[kOperation]);
   cost = static_cast<std::int64_t>(numbers[kCost]);
-  wants_levels = numbers[kWithLevels] != 0;
+  flags = static_cast<unsigned>(numbers[kFlags]);
   path_count = static_cast<std::size_t>(numbers[kPaths]);
   const auto root = static_cast<std::size_t>(numbers[kRoot]);
   if (root != 0) segments.begin_with(native->roots().at(root));
   std::size_t index = 0;
   const char* const wrong = segments.read(env, values, count, &index);
   if (wrong != nullptr) {
-    return refuse(LIMITREE_INVALID_ARGUMENT, place_of(index) + " " + wrong);
+    const std::size_t end = count + (root != 0 ? 1 : 0) - unit_count();
+    const std::string place =
+        index < end ? place_of(index) : "the name of a unit";
+    return refuse(LIMITREE_INVALID_ARGUMENT, place + " " + wrong);
   }
   return true;
 }
 
 Paths Request::paths() const {
   if (has_one_path()) {
-    return Paths(
-        {segments.data(), segments.size(), cost, LIMITREE_PART_CHARGE});
+    return Paths({segments.data(), segments.size() - unit_count(), cost,
+                  LIMITREE_PART_CHARGE});
   }
   std::vector<limitree_path> paths;
   const limitree_str* next = segments.data();
@@ -106,6 +118,17 @@ Paths Request::paths() const {
     next += size;
   }
   return Paths(std::move(paths));
+}
+
+std::vector<limitree_cost> Request::costs() const {
+  std::vector<limitree_cost> costs;
+  const std::size_t count = unit_count();
+  const limitree_str* const names = segments.data() + segments.size() - count;
+  for (std::size_t i = 0; i < count; ++i) {
+    costs.push_back(
+        {names[i], static_cast<std::int64_t>(numbers[kUnitCosts + i])});
+  }
+  return costs;
 }
 
 // The name of that segment in error messages: "path[1]".
@@ -143,7 +166,7 @@ napi_value write(const Request& request, const limitree_decision& decision,
 napi_value decide(const Request& request) {
   limitree_limiter* const limiter = request.native->engine().get();
   limitree_decision decision;
-  if (request.has_one_path() && !request.wants_levels) {
+  if (request.has_one_path() && request.flags == 0) {
     const Segments& path = request.segments;
     check(kFunctions[static_cast<std::size_t>(request.operation)], limiter,
           path.data(), path.size(), request.cost, &decision);
@@ -151,9 +174,13 @@ napi_value decide(const Request& request) {
   }
   std::array<limitree_level, kMaxLevels> levels;
   const Paths paths = request.paths();
-  check(limitree_decide, limiter, request.operation, paths.data(), paths.size(),
-        levels.data(), levels.size(), &decision);
-  return write(request, decision, levels.data());
+  const std::vector<limitree_cost> costs = request.costs();
+  limitree_level* const wanted =
+      request.wants_levels() ? levels.data() : nullptr;
+  check(limitree_decide_costs, limiter, request.operation, paths.data(),
+        paths.size(), costs.data(), costs.size(), wanted,
+        wanted == nullptr ? 0 : levels.size(), &decision);
+  return write(request, decision, wanted);
 }
 
 napi_value start(const Request& request) {
@@ -162,17 +189,19 @@ napi_value start(const Request& request) {
   auto pending = std::make_unique<Pending>();
   pending->slot = request.numbers[kSlot];
   std::size_t capacity = 0;
-  if (request.wants_levels) {
+  if (request.wants_levels()) {
     pending->levels =
         std::make_unique_for_overwrite<limitree_level[]>(kMaxLevels);
     capacity = kMaxLevels;
   }
   const Paths paths = request.paths();
+  const std::vector<limitree_cost> costs = request.costs();
   limitree_decision decision;
   limitree_error* error = nullptr;
-  const limitree_status status = limitree_decide_async(
+  const limitree_status status = limitree_decide_costs_async(
       native.engine().get(), request.operation, paths.data(), paths.size(),
-      pending.get(), pending->levels.get(), capacity, &decision, &error);
+      costs.data(), costs.size(), pending.get(), pending->levels.get(),
+      capacity, &decision, &error);
   const ErrorHandle owner(error);
   request.numbers[kPending] = status == LIMITREE_PENDING ? 1 : 0;
   if (status == LIMITREE_PENDING) {

@@ -40,7 +40,9 @@ export interface Level {
   readonly growsAfterMs: number;
   /** The time in which an empty bucket fills. */
   readonly windowMs: number;
-  /** Tokens asked for. */
+  /** What the limit counts: `"request"`, `"tokens"`. */
+  readonly unit: string;
+  /** How much of it was asked for. */
   readonly cost: number;
   /** Whether the cost does not fit. */
   readonly limited: boolean;
@@ -94,6 +96,7 @@ function levelOf(row: Row): Level {
     nextAfterMs: toMs(number(at.LEVEL_NEXT_AFTER_NS)),
     growsAfterMs: toMs(number(at.GROWS_AFTER_NS)),
     windowMs: toMs(number(at.WINDOW_NS)),
+    unit: row.name.unit,
     cost: number(at.LEVEL_COST),
     limited: (bits & 1) !== 0,
     charged: (bits & 2) !== 0,

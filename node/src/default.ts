@@ -4,7 +4,8 @@ import type { Decision } from './decision.js';
 import { ConfigError } from './errors.js';
 import { Limiter } from './limiter.js';
 import type { LimiterOptions } from './limiter.js';
-import type { AsyncCallOptions, Segment } from './requests.js';
+import type { Segment } from './paths.js';
+import type { AsyncCallOptions } from './requests.js';
 
 let limiter: Limiter | undefined;
 

@@ -17,7 +17,7 @@ import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import { Limiter } from './limiter.js';
 import type { StoreOptions } from './limits.js';
 import type { Clock } from './clock.js';
-import type { Path } from './requests.js';
+import type { Path } from './paths.js';
 import { shown } from './words.js';
 import { forFramework } from './web/answer.js';
 import { checkStoreNames, webStoreOptionsOf } from './web/options.js';

@@ -9,7 +9,7 @@ import type {
   FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest,
   HookHandlerDoneFunction, RouteOptions, onRequestHookHandler } from 'fastify';
 
-import type { Segment } from './requests.js';
+import type { Segment } from './paths.js';
 import { shown } from './words.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate, RateLimitInfo } from './web/gate.js';

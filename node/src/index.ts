@@ -12,6 +12,7 @@ export { canonicalIp, clientIp } from './address.js';
 export type { ClientIp, ClientIpOptions, IpRequest } from './address.js';
 export {
   authorizeActionForUser, configure, defaultLimiter } from './default.js';
+export type { Cost } from './cost.js';
 export { Decision } from './decision.js';
 export type { Level, Mode, Source } from './decision.js';
 export type { Clock } from './clock.js';
@@ -30,9 +31,8 @@ export type {
   Code, CurrentLimit, Descriptor, DescriptorStats, DescriptorStatus, Entries,
   FullDescriptor, RateLimitOptions, EnvoyResponse, EnvoyStats, Unit,
 } from './envoy.js';
-export type {
-  AsyncCallOptions, CallOptions, Costly, Part, Path, Segment,
-} from './requests.js';
+export type { Costly, Part, Path, Segment } from './paths.js';
+export type { AsyncCallOptions, CallOptions } from './requests.js';
 export type { LimitStats, ReasonStats, Stats } from './stats.js';
 
 /** The version of limitree. */

@@ -4,19 +4,27 @@
 /** Written before a call. */
 export const OPERATION = 0;
 export const COST = 1;
-export const WITH_LEVELS = 2;
+export const FLAGS = 2;
 export const SLOT = 3;
 export const NOW_SECONDS = 4;
 export const NOW_REST = 5;
 export const PATHS = 6;
 export const ROOT = 7;
 export const PENDING = 8;
-export const INPUT_SIZE = 9;
+export const UNITS = 9;
+export const INPUT_SIZE = 10;
 
 /** Values of PATHS: one path given as a user and an action, or one path.  For
  * several paths it is their number plus one. */
 export const USER_AND_ACTION = 0;
 export const ONE_PATH = 1;
+
+/** A sum of these is in FLAGS.  With units, their names are the last arguments,
+ * as many as UNITS, and their costs are at UNIT_COSTS. */
+export const WITH_LEVELS = 1;
+export const WITH_UNITS = 2;
+export const UNIT_COSTS = 16000;
+export const MAX_UNITS = 64;
 
 /** One of several paths, from INPUT_SIZE on: its segments, cost and part. */
 export const PATH_SIZE = 3;

@@ -22,10 +22,9 @@ import type {
 } from './envoy.js';
 import { closed, native } from './native.js';
 import type { Functions } from './native.js';
+import type { Path, PathList, Segment } from './paths.js';
 import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
-import type {
-  AsyncCallOptions, CallOptions, Path, PathList, Segment,
-} from './requests.js';
+import type { AsyncCallOptions, CallOptions } from './requests.js';
 import { labeled, totals } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
 import { checkNames, shown } from './words.js';

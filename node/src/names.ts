@@ -4,7 +4,7 @@
 import type { Functions } from './native.js';
 import { ceilSeconds } from './time.js';
 
-/** The name of a limit, in the form for headers. */
+/** The texts of a limit, and its name in the form for headers. */
 export class Name {
   /**
    * As a string of a structured field: printable ASCII, and other bytes as %XX,
@@ -16,7 +16,7 @@ export class Name {
   #window = -1;
   #item = '';
 
-  constructor(readonly policy: string) {
+  constructor(readonly policy: string, readonly unit: string) {
     const escaped = policy.replace(/[\\"]/g, '\\$&');
     this.quoted = `"${escaped.replace(/[^ -~]+/gu, encodeURIComponent)}"`;
   }
@@ -57,7 +57,7 @@ export class Names {
   }
 
   #fetch(number: number): Name {
-    const name = new Name(this.#functions.policy(number));
+    const name = new Name(...this.#functions.names(number));
     this.#known[number] = name;
     return name;
   }

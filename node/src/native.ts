@@ -58,7 +58,8 @@ export interface Functions {
   takeLog(): [number, string][];
   prometheus(): string;
   setPressure(pressure: number): void;
-  policy(number: number): string;
+  /** The texts of a level. */
+  names(number: number): [policy: string, unit: string];
   root(name: string): number;
   close(): void;
 }

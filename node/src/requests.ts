@@ -7,6 +7,8 @@
 
 import { timeOf, writeTime } from './clock.js';
 import type { Clock } from './clock.js';
+import { costOf, unitsOf } from './cost.js';
+import type { Cost, Units } from './cost.js';
 import { Decision, FORGOT, LIMITED } from './decision.js';
 import { PendingRequests, startRequest } from './delivery.js';
 import type { Signal } from './delivery.js';
@@ -15,35 +17,16 @@ import * as at from './layout.js';
 import type { Names } from './names.js';
 import { closed, native } from './native.js';
 import type { Functions, NativeAnswer } from './native.js';
-import { checkNames, noOption, shown } from './words.js';
-
-/** A part of a path.  A whole number stands for its decimal digits. */
-export type Segment = string | number | bigint;
-
-/** The path of a request, from the root: `['user', 'alex', 'trade']`. */
-export type Path = readonly Segment[];
-
-/**
- * What a call does with the limits of a path: `charge` counts and charges them,
- * `check` only counts them, `spend_if_fits` only charges, those that fit.
- */
-export type Part = 'charge' | 'check' | 'spend_if_fits';
-
-/** One of several paths, with its own cost and part. */
-export interface Costly {
-  readonly path: Path;
-  /** Default: that of the call. */
-  readonly cost?: number | undefined;
-  /** Default: `charge`. */
-  readonly part?: Part | undefined;
-}
-
-/** Several paths. */
-export type PathList = readonly (Path | Costly)[];
+import { checkArray, sizesOf } from './paths.js';
+import type { Path, PathList, Segment } from './paths.js';
+import { noOption, shown } from './words.js';
 
 export interface CallOptions {
-  /** Tokens asked for, a whole number; 0 only looks.  Default 1. */
-  readonly cost?: number | undefined;
+  /**
+   * What is asked for: a whole number, or `{ request: 1, tokens: 812 }`; 0 only
+   * looks.  Default 1.
+   */
+  readonly cost?: Cost | undefined;
   /** Whether the decision carries its levels; default: as for the limiter. */
   readonly levels?: boolean | undefined;
 }
@@ -95,52 +78,6 @@ function checkSignal(signal: unknown): void {
   throw invalidArgument(`signal must be an AbortSignal, is ${shown(signal)}`);
 }
 
-function checkArray(value: unknown, name: string): void {
-  if (!Array.isArray(value)) {
-    throw invalidArgument(`${name} must be an array, is ${shown(value)}`);
-  }
-}
-
-function costOf(options: CallOptions, usual = 1): number {
-  const cost = options.cost;
-  if (cost === undefined) return usual;
-  if (!Number.isSafeInteger(cost)) {
-    throw invalidArgument(`cost must be a whole number, is ${shown(cost)}`);
-  }
-  return cost;
-}
-
-function partOf(one: Costly): number {
-  const part: unknown = one.part === undefined ? 'charge' : one.part;
-  const number = at.PARTS.indexOf(part as Part);
-  if (number >= 0) return number;
-  throw invalidArgument(
-    `part must be charge, check or spend_if_fits, is ${shown(part)}`);
-}
-
-/** Appends the segments of `paths`; returns at.PATH_SIZE numbers of each. */
-function sizesOf(paths: PathList, cost: number, segments: Segment[]): number[] {
-  checkArray(paths, 'paths');
-  if (paths.length === 0) throw invalidArgument('there are no paths');
-  if (paths.length > at.MAX_PATHS) {
-    throw invalidArgument(
-      `there are ${paths.length} paths, the most is ${at.MAX_PATHS}`);
-  }
-  const sizes: number[] = [];
-  paths.forEach((one, i) => {
-    const isCostly = typeof one === 'object' && one !== null && 'path' in one;
-    const path = isCostly ? one.path : one;
-    if (isCostly) {
-      checkNames(one, ['path', 'cost', 'part'], '{path: [...], cost: 2}');
-    }
-    checkArray(path, `paths[${i}]${isCostly ? '.path' : ''}`);
-    segments.push(...path);
-    sizes.push(path.length, isCostly ? costOf(one, cost) : cost,
-               isCostly ? partOf(one) : 0);
-  });
-  return sizes;
-}
-
 /** The most first segments that are known by number. */
 const MAX_ROOTS = 64;
 
@@ -182,6 +119,10 @@ export class Requests {
   /** Decides about one path, at once. */
   decide(operation: number, path: Path, options: CallOptions): Decision {
     checkArray(path, 'path');
+    const units = unitsOf(options.cost);
+    if (units !== undefined) {
+      return this.#decide(operation, [...path], at.ONE_PATH, options, units);
+    }
     const withLevels = options.levels ?? this.#withLevels;
     const decide = this.#native.decide;
     const root = this.#numberOf(path[0]);
@@ -233,7 +174,8 @@ export class Requests {
         return Promise.resolve(this.decide(operation, path, options));
       }
       checkArray(path, 'path');
-      return this.#start(operation, [...path], at.ONE_PATH, options);
+      return this.#start(operation, [...path], at.ONE_PATH, options,
+                         unitsOf(options.cost));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -248,19 +190,16 @@ export class Requests {
     try {
       checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
-      const cost = costOf(options);
+      const units = unitsOf(options.cost);
+      const cost = units === undefined ? costOf(options.cost) : units.request;
       const segments: Segment[] = [];
       const sizes = sizesOf(paths, cost, segments);
       const count = paths.length + at.ONE_PATH;
       if (this.#isRemote) {
-        return this.#start(operation, segments, count, options, sizes);
+        return this.#start(operation, segments, count, options, units, sizes);
       }
-      const withLevels = options.levels ?? this.#withLevels;
-      this.#write(operation, options, count);
-      numbers.set(sizes, at.INPUT_SIZE);
-      this.#native.decide(...segments);
       return Promise.resolve(
-        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names));
+        this.#decide(operation, segments, count, options, units, sizes));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -275,9 +214,15 @@ export class Requests {
     try {
       if (options !== NONE) checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
+      const units = unitsOf(options.cost);
       if (this.#isRemote) {
         return this.#start(at.AUTHORIZE, ['user', user, action],
-                           at.USER_AND_ACTION, options).then(denialOnly);
+                           at.USER_AND_ACTION, options, units).then(denialOnly);
+      }
+      if (units !== undefined) {
+        return Promise.resolve(denialOnly(this.#decide(
+          at.AUTHORIZE, ['user', user, action], at.USER_AND_ACTION, options,
+          units)));
       }
       const withLevels = options.levels ?? this.#withLevels;
       const root = this.#numberOf('user');
@@ -336,14 +281,48 @@ export class Requests {
     paths: number,
     root = 0,
   ): void {
-    const cost = costOf(options);
+    const cost = costOf(options.cost);
     const withLevels = options.levels ?? this.#withLevels;
     if (this.#clock !== undefined) writeTime(timeOf(this.#clock));
     numbers[at.OPERATION] = operation;
     numbers[at.COST] = cost;
-    numbers[at.WITH_LEVELS] = withLevels ? 1 : 0;
+    numbers[at.FLAGS] = withLevels ? at.WITH_LEVELS : 0;
     numbers[at.PATHS] = paths;
     numbers[at.ROOT] = root;
+  }
+
+  /** Writes a request of any form; returns the arguments of the call. */
+  #writeAll(
+    operation: number,
+    segments: readonly Segment[],
+    paths: number,
+    options: CallOptions,
+    units: Units | undefined,
+    sizes: readonly number[],
+  ): readonly Segment[] {
+    this.#write(operation, units === undefined ? options
+      : { cost: units.request, levels: options.levels }, paths);
+    if (sizes.length > 0) numbers.set(sizes, at.INPUT_SIZE);
+    if (units === undefined) return segments;
+    numbers[at.FLAGS]! += at.WITH_UNITS;
+    numbers[at.UNITS] = units.names.length;
+    numbers.set(units.costs, at.UNIT_COSTS);
+    return [...segments, ...units.names];
+  }
+
+  /** Decides about a request of any form, at once. */
+  #decide(
+    operation: number,
+    segments: readonly Segment[],
+    paths: number,
+    options: CallOptions,
+    units: Units | undefined,
+    sizes: readonly number[] = [],
+  ): Decision {
+    const withLevels = options.levels ?? this.#withLevels;
+    this.#native.decide(
+      ...this.#writeAll(operation, segments, paths, options, units, sizes));
+    return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
   }
 
   #start(
@@ -351,17 +330,18 @@ export class Requests {
     segments: readonly Segment[],
     paths: number,
     options: AsyncCallOptions,
+    units: Units | undefined,
     sizes: readonly number[] = [],
   ): Promise<Decision> {
     const withLevels = options.levels ?? this.#withLevels;
     return startRequest(() => {
-      this.#write(operation, options, paths);
-      if (sizes.length > 0) numbers.set(sizes, at.INPUT_SIZE);
-      if (segments.length === 3) {
+      const all = this.#writeAll(
+        operation, segments, paths, options, units, sizes);
+      if (all.length === 3) {
         // Spreading the segments would copy them once more.
-        this.#native.start(segments[0]!, segments[1]!, segments[2]!);
+        this.#native.start(all[0]!, all[1]!, all[2]!);
       } else {
-        this.#native.start(...segments);
+        this.#native.start(...all);
       }
     }, withLevels, this.#pending, options.signal);
   }

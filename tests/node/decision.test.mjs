@@ -41,13 +41,13 @@ describe('a decision', () => {
     assert.deepEqual(levels[0], {
       policy: 'user:*', limit: 16, remaining: 10, retryAfterMs: -1,
       resetAfterMs: 12000, nextAfterMs: 0, growsAfterMs: 2000,
-      windowMs: 32000, cost: 1, limited: false, charged: false, soft: false,
-      mode: 'enforce', path: 0 });
+      windowMs: 32000, unit: 'request', cost: 1, limited: false,
+      charged: false, soft: false, mode: 'enforce', path: 0 });
     assert.deepEqual(levels[1], {
       policy: 'user:*/trade', limit: 6, remaining: 0, retryAfterMs: 1500,
       resetAfterMs: 9000, nextAfterMs: 1500, growsAfterMs: 1500,
-      windowMs: 9000, cost: 1, limited: true, charged: false, soft: false,
-      mode: 'enforce', path: 0 });
+      windowMs: 9000, unit: 'request', cost: 1, limited: true,
+      charged: false, soft: false, mode: 'enforce', path: 0 });
   });
 
   it('makes them once, when they are read', () => {

@@ -14,6 +14,8 @@ const LIMITS = `
 schema:
   user: {children: {"*": {limits: [99, 1, 3600]}}}
   job: {limits: [0, 1, 3600]}
+  key: {limits: [{name: rpm, count: 9, period: 1h},
+                 {name: tpm, count: 50, period: 1h, unit: tokens}]}
 `;
 
 const server = new RedisServer();
@@ -45,6 +47,26 @@ async function whileItHangs(action) {
 const codes = (results) => results.map(({ reason }) => reason?.code);
 
 describe('answers', () => {
+  it('count costs in units', async () => {
+    const limiter = made({ levels: true });
+    const cost = { request: 2, tokens: 30 };
+    const ask = (call) => limiter[call](['key'], { cost });
+    const [first, second] =
+      await Promise.all([ask('authorize'), ask('authorize')]);
+    const rows = first.levels.map(({ unit, cost, remaining }) =>
+      [unit, cost, remaining]);
+    assert.deepEqual(rows, [['request', 2, 7], ['tokens', 30, 20]]);
+    assert.ok(second.limited);
+    await ask('refund');
+    const both = await limiter.authorizeAll(
+      [['job'], { path: ['key'], cost: 3 }], { cost });
+    assert.deepEqual(both.levels.map(({ unit, cost }) => [unit, cost]),
+                     [['request', 2], ['request', 3], ['tokens', 30]]);
+    await assert.rejects(
+      limiter.authorize(['key']), { code: 'LIMITREE_INVALID_ARGUMENT' });
+    await limiter.close();
+  });
+
   it('are shared by limiters', async () => {
     const [one, other] = [made({ denyCache: true }), made({ denyCache: true })];
     const decision = await one.authorize(['job'], { levels: true });

@@ -229,6 +229,36 @@ for (const [name, start] of Object.entries(STARTS)) {
       }
     });
 
+    it('gives back what a request has cost in units', async () => {
+      const limiter = new Limiter({ limits: { schema: { key: { limits: [
+        { name: 'rpm', count: 5, period: '1h' },
+        { name: 'tpm', count: 50, period: '1h', unit: 'tokens' }] } } } });
+      const tokens = 30;
+      for (const cost of [{ tokens }, () => ({ tokens }),
+                          async () => ({ request: 1, tokens })]) {
+        await withApp(
+          { limiter, path: () => ['key'], cost, skipFailedRequests: true },
+          async (app) => {
+            for (let i = 0; i < 2; ++i) {
+              const { headers, status } = await app.fetch('/status/400');
+              assert.equal(status, 400);
+              assert.equal(headers.get('ratelimit').match(/r=\d+/g).join(),
+                           'r=4,r=20');
+              assert.equal(app.info.cost.tokens, tokens);
+              const isFull = async () => (await limiter.peek(
+                ['key'], { cost: 0 })).resetAfterMs === 0;
+              for (let tries = 0; !await isFull(); ++tries) {
+                assert.ok(tries < 1000);
+                await sleep(5);
+              }
+            }
+            assert.deepEqual(await app.statuses(2), [200, 429]);
+            await limiter.reset(['key']);
+          })();
+      }
+      await limiter.close();
+    });
+
     it('gives back what several paths have cost', withApp(
       { limits: TREE, path: (a) => [['site'], userOf(a), userOf(a)],
         skipSuccessfulRequests: true, requestWasSuccessful: () => true },
@@ -249,6 +279,7 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limits: TREE, path: () => { throw new Error('oh'); } }, /oh/],
         [{ limit: 1, cost: () => -1 }, /cost/],
         [{ limit: 1, cost: async () => NaN }, /cost/],
+        [{ limit: 1, cost: () => ({ tokens: 1 }) }, /no limit counts "tokens"/],
       ]) {
         await withApp(options, async (app) => {
           assert.equal((await app.fetch('/hello')).status, 500);
@@ -307,6 +338,8 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limit: 5, path: () => ['a'] }, /path leads through a tree/],
         [{ limit: 5, cost: 1.5 }, /cost must be a whole number or a func/],
         [{ limit: 5, cost: -1 }, /cost must be a whole number or a func/],
+        [{ limit: 5, cost: { tokens: -1 } }, /cost in tokens must not be neg/],
+        [{ limit: 5, cost: null }, /cost must be a whole number or name un/],
         [{ limit: 5, skip: true }, /skip must be a function/],
         [{ limit: 5, legacyHeaders: 'on' }, /legacyHeaders must be/],
         [{ limit: 5, statusCode: 200 }, /statusCode must be/],

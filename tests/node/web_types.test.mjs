@@ -66,6 +66,8 @@ async function serve() {
   server.get('/', { config: { rateLimit: { limit: 1, cost: 2 } } },
              async (request) => request.rateLimit?.remaining ?? 0);
   server.get('/free', { config: { rateLimit: false } }, async () => 'free');
+  server.get('/tokens', { config: { rateLimit: { cost: { tokens: 5 } } } },
+             async () => 'free');
   server.get('/own', { onRequest: server.rateLimit({ limit: 1 }) },
              async () => 'own');
   // @ts-expect-error: limits are numbers
@@ -81,6 +83,10 @@ koa.use(limitKoa({
 const hono = new Hono();
 hono.use(limitHono({ limit: 1, skip: (context) => context.req.path === '/',
                      handler: (context) => context.text('no', 429) }));
+hono.use(limitHono({ limiter, path: () => ['ip'],
+                     cost: async () => ({ request: 1, tokens: 2 }) }));
+// @ts-expect-error: costs are numbers
+hono.use(limitHono({ limit: 1, cost: { tokens: '2' } }));
 hono.get('/left', (context) => {
   const left: number = context.get('rateLimit').remaining;
   // @ts-expect-error: no such variable

@@ -3,10 +3,11 @@
 
 import type { ServerResponse } from 'node:http';
 
+import type { Cost } from '../cost.js';
 import type { Decision } from '../decision.js';
 import { StoreError } from '../errors.js';
 import type { CloseOptions, Limiter } from '../limiter.js';
-import type { Costly, Path, PathList, Segment } from '../requests.js';
+import type { Costly, Path, PathList, Segment } from '../paths.js';
 import { KnownLimit } from './known.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
@@ -31,7 +32,7 @@ interface Answer extends ServerResponse {
 
 /** The options of a decision. */
 interface Call {
-  readonly cost: number;
+  readonly cost: Cost;
   readonly levels: boolean;
 }
 
@@ -54,7 +55,7 @@ export class RateLimitInfo {
   readonly decision: Decision;
   /** The path, or the paths, that were asked for. */
   readonly path: Paths;
-  readonly cost: number;
+  readonly cost: Cost;
   /** @internal The plain limit, if it is known. */
   readonly known: KnownLimit | undefined;
   /** @internal Who has charged the request. */
@@ -69,7 +70,7 @@ export class RateLimitInfo {
   constructor(
     decision: Decision,
     path: Paths,
-    cost: number,
+    cost: Cost,
     known: KnownLimit | undefined,
     charger: Charger,
   ) {
@@ -152,9 +153,9 @@ export class Gate<A extends object, B> {
     this.#checks = new Checks(options.validate ?? true, options.logger);
     this.refunds = options.skipFailedRequests === true ||
       options.skipSuccessfulRequests === true;
-    const cost = typeof options.cost === 'number' ? options.cost : 1;
+    const { cost = 1 } = options;
     // Headers name every limit, and so does the body of a denial.
-    this.#call = { cost, levels: true };
+    this.#call = { cost: typeof cost === 'function' ? 1 : cost, levels: true };
   }
 
   /** Asks a new limiter for data that stays the same for all requests. */
@@ -246,12 +247,12 @@ export class Gate<A extends object, B> {
     const cost = typeof costOf === 'function' ? costOf(a, b) : this.#call.cost;
     if (isPromise(path) || isPromise(cost)) {
       return Promise.all([path, cost]).then(
-        ([paths, tokens]) => this.#decidePath(a, paths, tokens as number));
+        ([paths, tokens]) => this.#decidePath(a, paths, tokens as Cost));
     }
-    return this.#decidePath(a, path, cost as number);
+    return this.#decidePath(a, path, cost as Cost);
   }
 
-  #decidePath(a: A, path: Paths, cost: number): Maybe<RateLimitInfo> {
+  #decidePath(a: A, path: Paths, cost: Cost): Maybe<RateLimitInfo> {
     if (!this.#checks.isOver) this.#look(a, path);
     const call = cost === this.#call.cost ? this.#call
       : { cost, levels: this.#call.levels };

@@ -3,10 +3,12 @@
 
 import { ConfigError } from '../errors.js';
 import type { ClientIp } from '../address.js';
+import { unitsOf } from '../cost.js';
+import type { Cost } from '../cost.js';
 import type { Limiter } from '../limiter.js';
 import type { Limits, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
-import type { Path, PathList, Segment } from '../requests.js';
+import type { Path, PathList, Segment } from '../paths.js';
 import { noOption, shown } from '../words.js';
 import type { Maybe } from './maybe.js';
 import { CHECKS } from './warnings.js';
@@ -38,8 +40,8 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly limits?: Limits | undefined;
   /** The path of a request; several paths are decided all or nothing. */
   readonly path?: ((a: A, b: B) => Maybe<Path | PathList>) | undefined;
-  /** Tokens that a request costs, a whole number.  Default 1. */
-  readonly cost?: number | ((a: A, b: B) => Maybe<number>) | undefined;
+  /** What a request costs, such as 2 or `{ tokens: 812 }`.  Default 1. */
+  readonly cost?: Cost | ((a: A, b: B) => Maybe<Cost>) | undefined;
 
   /**
    * The requests of a client in `windowMs`.  A client may use all of them at
@@ -194,10 +196,7 @@ export function checkKinds(options: WebOptions<never, never>): void {
   check('boolean', 'true or false', [
     'skipFailedRequests', 'skipSuccessfulRequests', 'legacyHeaders']);
   const { statusCode = 429, store, cost = 1 } = options;
-  const isCost = Number.isSafeInteger(cost) && (cost as number) >= 0;
-  if (typeof cost !== 'function' && !isCost) {
-    refuse(`cost must be a whole number or a function, is ${shown(cost)}`);
-  }
+  if (typeof cost !== 'function') checkCost(cost);
   if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
     refuse(`statusCode must be 400 to 599, is ${shown(statusCode)}`);
   }
@@ -207,6 +206,17 @@ export function checkKinds(options: WebOptions<never, never>): void {
   }
   checkLogger(options.logger);
   checkValidate(options.validate);
+}
+
+function checkCost(cost: Cost): void {
+  try {
+    if (unitsOf(cost) !== undefined) return;
+  } catch (error) {
+    refuse((error as Error).message);
+  }
+  if (!Number.isSafeInteger(cost) || (cost as number) < 0) {
+    refuse(`cost must be a whole number or a function, is ${shown(cost)}`);
+  }
 }
 
 function checkLogger(logger: unknown): void {

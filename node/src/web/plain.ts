@@ -3,7 +3,7 @@
 
 import { canonicalIp } from '../address.js';
 import { LimitreeError, invalidArgument } from '../errors.js';
-import type { Path, Segment } from '../requests.js';
+import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
