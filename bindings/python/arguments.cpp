@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+namespace py = pybind11;
+
 namespace limitree::python {
 
 namespace {
@@ -41,12 +43,14 @@ bool read_segment(PyObject* value, const char* name, Py_ssize_t index,
   return true;
 }
 
-bool read_cost(PyObject* value, std::int64_t* cost) {
+bool read_number(PyObject* value, std::int64_t* cost, const char* unit) {
   PyObject* number = nullptr;
+  const char* const in = unit == nullptr ? "" : " in ";
+  if (unit == nullptr) unit = "";
   if (!PyLong_Check(value)) {
     if (!PyIndex_Check(value)) {
-      PyErr_Format(PyExc_TypeError, "cost must be int, not %.200s",
-                   Py_TYPE(value)->tp_name);
+      PyErr_Format(PyExc_TypeError, "cost%s%.200s must be int, not %.200s", in,
+                   unit, Py_TYPE(value)->tp_name);
       return false;
     }
     number = PyNumber_Index(value);  // a number of another library
@@ -57,10 +61,81 @@ bool read_cost(PyObject* value, std::int64_t* cost) {
   *cost = PyLong_AsLongLongAndOverflow(value, &overflow);
   Py_XDECREF(number);
   if (overflow == 0) return true;
-  PyErr_SetString(PyExc_OverflowError, overflow > 0
-                                           ? "cost must be at most 2**63 - 1"
-                                           : "cost must not be negative");
+  PyErr_Format(
+      PyExc_OverflowError, "cost%s%.200s %s", in, unit,
+      overflow > 0 ? "must be at most 2**63 - 1" : "must not be negative");
   return false;
+}
+
+bool read_cost(PyObject* value, Options* options) {
+  if (PyLong_Check(value)) [[likely]] {
+    int overflow = 0;
+    options->cost = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow == 0) [[likely]]
+      return true;
+  } else if (UnitCosts::are(value)) {
+    options->units = value;
+    options->needs |= kUnits;
+    return true;
+  }
+  return read_number(value, &options->cost);  // the others, and the errors
+}
+
+bool read_levels(PyObject* value, Options* options) {
+  bool levels = (options->needs & kLevels) != 0;
+  if (!read_switch(value, "levels", &levels)) return false;
+  options->needs = (options->needs & kUnits) | (levels ? kLevels : kNothing);
+  return true;
+}
+
+bool UnitCosts::are(PyObject* value) {
+  return PyDict_Check(value) || PyObject_HasAttrString(value, "keys") != 0;
+}
+
+bool UnitCosts::read(PyObject* mapping) {
+  items_ = py::reinterpret_steal<py::object>(PyMapping_Items(mapping));
+  if (!items_) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items_.ptr()); ++i) {
+    PyObject* const item = PyList_GET_ITEM(items_.ptr(), i);
+    if (!PyTuple_Check(item) || PyTuple_GET_SIZE(item) != 2) {
+      PyErr_SetString(PyExc_TypeError, "the items of a cost must be pairs");
+      return false;
+    }
+    if (!read_one(PyTuple_GET_ITEM(item, 0), PyTuple_GET_ITEM(item, 1))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool UnitCosts::read_cost(PyObject* value, std::int64_t* requests) {
+  if (PyLong_Check(value) || !are(value)) return read_number(value, requests);
+  return read(value) && (requests_ == nullptr ||
+                         read_number(requests_, requests, kRequestUnit));
+}
+
+bool UnitCosts::read_one(PyObject* unit, PyObject* value) {
+  if (!PyUnicode_Check(unit)) {
+    PyErr_Format(PyExc_TypeError, "the unit of a cost must be str, not %.200s",
+                 Py_TYPE(unit)->tp_name);
+    return false;
+  }
+  if (is(unit, kRequestUnit)) {
+    requests_ = value;
+    return true;
+  }
+  limitree_cost cost;
+  if (!read_segment(unit, "unit", -1, &cost.unit) ||
+      !read_number(value, &cost.units, cost.unit.data)) {
+    return false;
+  }
+  try {
+    others_.push_back(cost);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+    return false;
+  }
+  return true;
 }
 
 bool read_switch(PyObject* value, const char* name, bool* out) {

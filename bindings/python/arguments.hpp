@@ -5,6 +5,7 @@
 #define LIMITREE_PYTHON_ARGUMENTS_HPP
 
 #include <Python.h>
+#include <pybind11/pybind11.h>
 
 #include <array>
 #include <cstddef>
@@ -15,6 +16,9 @@
 #include "limitree.h"
 
 namespace limitree::python {
+
+// The unit of a plain number.
+inline constexpr const char* kRequestUnit = "request";
 
 // The arguments of a METH_FASTCALL | METH_KEYWORDS function.
 struct Arguments {
@@ -29,8 +33,52 @@ struct Arguments {
 bool read_segment(PyObject* value, const char* name, Py_ssize_t index,
                   limitree_str* segment);
 
-// Reads an int; False: TypeError, or OverflowError beyond 64 bits, is set.
-bool read_cost(PyObject* value, std::int64_t* cost);
+// Reads an int, which messages call "cost", or "cost in tokens" with a `unit`.
+// False: TypeError, or OverflowError beyond 64 bits, is set.
+bool read_number(PyObject* value, std::int64_t* cost,
+                 const char* unit = nullptr);
+
+// A cost in several units: a mapping such as {"request": 1, "tokens": 812}.
+// Keeps what it has read.
+class UnitCosts {
+ public:
+  // Whether `value`, which is not an int, is one.
+  static bool are(PyObject* value);
+
+  // False: a Python error is set.
+  bool read(PyObject* mapping);
+  // The same for an int, too.  Leaves *requests as it is if the mapping does
+  // not have them.
+  bool read_cost(PyObject* value, std::int64_t* requests);
+
+  // The cost in "request", not read yet; null if the mapping does not have it.
+  PyObject* requests() const { return requests_; }
+  std::span<const limitree_cost> others() const { return others_; }
+
+ private:
+  bool read_one(PyObject* unit, PyObject* value);
+
+  pybind11::object items_;
+  PyObject* requests_ = nullptr;
+  std::vector<limitree_cost> others_;
+};
+
+// What a request needs beside the plain form of its operation.
+enum Needs : std::uint8_t { kNothing = 0, kLevels = 1, kUnits = 2 };
+
+// The options of a request, with their defaults.
+struct Options {
+  explicit Options(bool levels) : needs(levels ? kLevels : kNothing) {}
+
+  std::int64_t cost = 1;
+  std::uint8_t needs;
+  PyObject* units;  // the cost, if it is a mapping: only with kUnits
+};
+
+// These read the argument of that name.  A mapping is left for UnitCosts, so
+// that an int costs nothing more.  False: a Python error is set.
+bool read_cost(PyObject* value, Options* options);
+bool read_levels(PyObject* value, Options* options);
 
 // Reads a bool into *out; None leaves it unchanged.  False: TypeError is set.
 bool read_switch(PyObject* value, const char* name, bool* out);

@@ -21,10 +21,17 @@ bool add_level_type(PyObject* module);
 bool add_decision_type(PyObject* module);
 
 struct LevelObject {
-  PyObject_HEAD limitree_level value;  // without its policy, which may not
-                                       // exist any more
-  PyObject* part;                      // its policy
+  PyObject_HEAD limitree_level value;  // without its policy and its unit,
+                                       // which may not exist any more
+  PyObject* part;  // its policy; a tuple (policy, unit) unless the unit is
+                   // "request"
 };
+
+// Its policy as a str, borrowed.
+inline PyObject* policy_of(const LevelObject& level) {
+  return PyTuple_Check(level.part) ? PyTuple_GET_ITEM(level.part, 0)
+                                   : level.part;
+}
 
 // How many levels a decision keeps.
 inline constexpr Py_ssize_t kMaxLevels = 64;

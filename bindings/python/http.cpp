@@ -29,7 +29,8 @@ class Levels {
       const auto& object = *reinterpret_cast<LevelObject*>(
           PyTuple_GET_ITEM(levels, static_cast<Py_ssize_t>(i)));
       Py_ssize_t size = 0;
-      const char* const policy = PyUnicode_AsUTF8AndSize(object.part, &size);
+      const char* const policy =
+          PyUnicode_AsUTF8AndSize(policy_of(object), &size);
       if (policy == nullptr) return false;
       levels_[i] = object.value;
       levels_[i].policy = {policy, static_cast<std::size_t>(size)};

@@ -3,6 +3,7 @@
 
 #include "compat.hpp"
 #include "decision.hpp"
+#include "limitree.hpp"
 #include "value.hpp"
 
 namespace limitree::python {
@@ -26,7 +27,13 @@ PyGetSetDef field(const char* name, const char* doc) {
 }
 
 PyObject* get_policy(PyObject* self, void* /*closure*/) {
-  return Py_NewRef(of(self)->part);
+  return Py_NewRef(policy_of(*of(self)));
+}
+
+PyObject* get_unit(PyObject* self, void* /*closure*/) {
+  PyObject* const part = of(self)->part;
+  return PyTuple_Check(part) ? Py_NewRef(PyTuple_GET_ITEM(part, 1))
+                             : PyUnicode_InternFromString(kRequestUnit);
 }
 
 PyObject* get_mode(PyObject* self, void* /*closure*/) {
@@ -35,17 +42,27 @@ PyObject* get_mode(PyObject* self, void* /*closure*/) {
 
 PyObject* repr(PyObject* self) {
   const limitree_level& level = of(self)->value;
-  return PyUnicode_FromFormat(
-      "Level(policy=%R, limit=%lld, remaining=%lld, limited=%s)",
-      of(self)->part, static_cast<long long>(level.limit),
+  PyObject* const unit = get_unit(self, nullptr);
+  if (unit == nullptr) return nullptr;
+  PyObject* const text = PyUnicode_FromFormat(
+      "Level(policy=%R, unit=%R, limit=%lld, remaining=%lld, limited=%s)",
+      policy_of(*of(self)), unit, static_cast<long long>(level.limit),
       static_cast<long long>(level.remaining),
       level.limited != 0 ? "True" : "False");
+  Py_DECREF(unit);
+  return text;
 }
 
 // For pickle and copy: the arguments of _level().
 PyObject* reduce(PyObject* self, PyObject* /*none*/) {
-  return Py_BuildValue("(N(NO))", restorer("_level"),
-                       state_of<LevelObject>(self), of(self)->part);
+  PyObject* const part = of(self)->part;
+  if (!PyTuple_Check(part)) {
+    return Py_BuildValue("(N(NO))", restorer("_level"),
+                         state_of<LevelObject>(self), part);
+  }
+  return Py_BuildValue("(N(NOO))", restorer("_level"),
+                       state_of<LevelObject>(self), PyTuple_GET_ITEM(part, 0),
+                       PyTuple_GET_ITEM(part, 1));
 }
 
 std::array methods = {
@@ -81,6 +98,7 @@ std::array getters = {
                                              "Whether the bucket was written."),
     field<&limitree_level::soft, as_bool>(
         "soft", "Whether it fits only thanks to the overrun."),
+    attribute("unit", get_unit, "What the limit counts: 'request', 'tokens'."),
     attribute("mode", get_mode,
               "How it takes part: 'enforce', 'shadow' or 'check'."),
     field<&limitree_level::path, as_count>(
@@ -88,31 +106,45 @@ std::array getters = {
     PyGetSetDef{},
 };
 
-// Steals the reference to `policy`; null: an error is set.
-PyObject* new_level(const limitree_level& level, PyObject* policy) {
-  if (policy == nullptr) return nullptr;
+// Steals the reference to `part`; null: an error is set.
+PyObject* new_level(const limitree_level& level, PyObject* part) {
+  if (part == nullptr) return nullptr;
   LevelObject* const self = PyObject_New(LevelObject, level_type);
   if (self == nullptr) {
-    Py_DECREF(policy);
+    Py_DECREF(part);
     return nullptr;
   }
   self->value = level;
   self->value.policy = {};
-  self->value.unit = {};  // may not exist any more either
-  self->part = policy;
+  self->value.unit = {};
+  self->part = part;
   return reinterpret_cast<PyObject*>(self);
 }
 
-// _level(state, policy): the inverse of reduce().
+PyObject* to_text(limitree_str text) {
+  return PyUnicode_DecodeUTF8(text.data, static_cast<Py_ssize_t>(text.size),
+                              "backslashreplace");
+}
+
+PyObject* new_part(const limitree_level& level) {
+  PyObject* const policy = to_text(level.policy);
+  if (policy == nullptr || to_view(level.unit) == kRequestUnit) return policy;
+  return Py_BuildValue("(NN)", policy, to_text(level.unit));
+}
+
+// _level(state, policy, unit="request"): the inverse of reduce().
 PyObject* restore(PyObject* /*module*/, PyObject* args) {
   PyObject* state;
   PyObject* policy;
+  PyObject* unit = nullptr;
   limitree_level level;
-  if (PyArg_ParseTuple(args, "SU:_level", &state, &policy) == 0 ||
+  if (PyArg_ParseTuple(args, "SU|U:_level", &state, &policy, &unit) == 0 ||
       !read_state(state, &level)) {
     return nullptr;
   }
-  return new_level(level, Py_NewRef(policy));
+  return new_level(level, unit == nullptr
+                              ? Py_NewRef(policy)
+                              : Py_BuildValue("(OO)", policy, unit));
 }
 
 std::array restorers = {
@@ -142,11 +174,7 @@ PyObject* new_levels(const limitree_level* levels, Py_ssize_t count) {
   PyObject* const tuple = PyTuple_New(kept);
   if (tuple == nullptr) return nullptr;
   for (Py_ssize_t i = 0; i < kept; ++i) {
-    const limitree_str policy = levels[i].policy;
-    PyObject* const level = new_level(
-        levels[i],
-        PyUnicode_DecodeUTF8(policy.data, static_cast<Py_ssize_t>(policy.size),
-                             "backslashreplace"));
+    PyObject* const level = new_level(levels[i], new_part(levels[i]));
     if (level == nullptr) {
       Py_DECREF(tuple);
       return nullptr;

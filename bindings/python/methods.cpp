@@ -72,15 +72,33 @@ PyObject* noted(Native* native, const limitree_decision& decision,
   return made;
 }
 
-// Runs the general form of `operation` and keeps the verdict of each level.  If
-// only a denial is wanted, returns None for an allowed decision.
+using Paths = std::span<const limitree_path>;
+using Costs = std::span<const limitree_cost>;
+
+// Runs the general form of `operation`, and makes the decision without levels.
+// If only a denial is wanted, returns None for an allowed decision.
+PyObject* decide_without_levels(Native* native, std::int32_t operation,
+                                Paths paths, Costs units, Truth truth) {
+  limitree_decision decision;
+  if (native->call(limitree_decide_costs, operation, paths.data(), paths.size(),
+                   units.data(), units.size(), nullptr, std::size_t{0},
+                   &decision) < 0) {
+    return nullptr;
+  }
+  return noted(native, decision,
+               decision.limited == 0 && truth == Truth::kDenial
+                   ? Py_NewRef(Py_None)
+                   : new_decision(decision, nullptr, truth));
+}
+
+// The same, with the verdict of each level.
 PyObject* decide_with_levels(Native* native, std::int32_t operation,
-                             std::span<const limitree_path> paths,
-                             Truth truth = Truth::kNone) {
+                             Paths paths, Costs units, Truth truth) {
   std::array<limitree_level, kMaxLevels> levels;
   limitree_decision decision;
-  if (native->call(limitree_decide, operation, paths.data(), paths.size(),
-                   levels.data(), levels.size(), &decision) < 0) {
+  if (native->call(limitree_decide_costs, operation, paths.data(), paths.size(),
+                   units.data(), units.size(), levels.data(), levels.size(),
+                   &decision) < 0) {
     return nullptr;
   }
   if (decision.limited == 0 && truth == Truth::kDenial) {
@@ -91,17 +109,26 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
   return noted(native, decision, new_decision(decision, kept, truth));
 }
 
-// The options of a request, with their defaults.
-struct Options {
-  std::int64_t cost = 1;
-  bool levels;
-};
-
 // Reads the last two arguments of a call: `cost` and `levels`, or null.
 bool read_cost_and_levels(PyObject* const* values, Options* options) {
-  return (values[0] == nullptr || read_cost(values[0], &options->cost)) &&
-         (values[1] == nullptr ||
-          read_switch(values[1], "levels", &options->levels));
+  return (values[0] == nullptr || read_cost(values[0], options)) &&
+         (values[1] == nullptr || read_levels(values[1], options));
+}
+
+// The general form of `operation` for one path.
+PyObject* decide_generally(Native* native, std::int32_t operation,
+                           std::span<const limitree_str> path,
+                           const Options& options, Truth truth) {
+  limitree_path one = {path.data(), path.size(), options.cost,
+                       LIMITREE_PART_CHARGE};
+  UnitCosts units;
+  if ((options.needs & kUnits) != 0 &&
+      !units.read_cost(options.units, &one.cost)) {
+    return nullptr;
+  }
+  const auto decide = (options.needs & kLevels) != 0 ? decide_with_levels
+                                                     : decide_without_levels;
+  return decide(native, operation, {&one, 1}, units.others(), truth);
 }
 
 // Reads the named arguments of a method with *path.
@@ -124,7 +151,7 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
                  PyObject* names) {
   Native* const native = native_of(self);
   if (native == nullptr) return nullptr;
-  Options options = {.levels = native->with_levels()};
+  Options options(native->with_levels());
   Path path;
   if (!read_named({args, count, names}, kOperationNames[operation], &options) ||
       !path.read(args, count, "path")) {
@@ -134,10 +161,9 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
       ask_greenlets(*native, "decide", self, operation, {args, count, names});
   if (answer != Py_NotImplemented) [[unlikely]]
     return answer;
-  if (options.levels) {
-    const limitree_path one = {path.data(), path.size(), options.cost,
-                               LIMITREE_PART_CHARGE};
-    return decide_with_levels(native, operation, {&one, 1});
+  if (options.needs != kNothing) {
+    return decide_generally(native, operation, {path.data(), path.size()},
+                            options, Truth::kNone);
   }
   limitree_decision decision;
   if (native->call(function, path.data(), path.size(), options.cost,
@@ -173,16 +199,10 @@ PyObject* decide_all(PyObject* self, PyObject* const* args, Py_ssize_t count,
   try {
     PathList paths;
     if (!paths.read(values[0], values[1], values[3])) return nullptr;
-    if (with_levels) {
-      return decide_with_levels(native, operation,
-                                {paths.data(), paths.size()});
-    }
-    limitree_decision decision;
-    if (native->call(limitree_decide, operation, paths.data(), paths.size(),
-                     nullptr, std::size_t{0}, &decision) < 0) {
-      return nullptr;
-    }
-    return noted(native, decision, new_decision(decision, nullptr));
+    const auto decide =
+        with_levels ? decide_with_levels : decide_without_levels;
+    return decide(native, operation, {paths.data(), paths.size()},
+                  paths.units(), Truth::kNone);
   } catch (const std::bad_alloc&) {
     return PyErr_NoMemory();
   }
@@ -197,7 +217,7 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
   Native* const native = native_of(self);
   if (native == nullptr) return nullptr;
   std::array<PyObject*, kNames.size()> values;
-  Options options = {.levels = native->with_levels()};
+  Options options(native->with_levels());
   limitree_str user;
   limitree_str action;
   if (!kSignature.place({args, count, names}, values.data()) ||
@@ -211,12 +231,10 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
                     {args, count, names});
   if (answer != Py_NotImplemented) [[unlikely]]
     return answer;
-  if (options.levels) {
+  if (options.needs != kNothing) {
     const std::array path = {limitree_str{"user", 4}, user, action};
-    const limitree_path one = {path.data(), path.size(), options.cost,
-                               LIMITREE_PART_CHARGE};
-    return decide_with_levels(native, LIMITREE_AUTHORIZE, {&one, 1},
-                              Truth::kDenial);
+    return decide_generally(native, LIMITREE_AUTHORIZE, path, options,
+                            Truth::kDenial);
   }
   limitree_decision decision;
   if (native->call(limitree_authorize_action_for_user, user, action,
@@ -263,11 +281,15 @@ std::array methods = {
            "authorize($self, /, *path, cost=1, levels=None)\n--\n\n"
            "Charge `cost` to every limit along `path` if all of them allow it, "
            "else charge nothing.\n\n"
-           "A cost of 0 only looks.  Returns a Decision, allowed or not.\n"
+           "A cost of 0 only looks.  If limits count other units than "
+           "requests, the cost is\na dict of units, {\"tokens\": 812}, with "
+           "1 \"request\" unless it says otherwise.\nReturns a Decision, "
+           "allowed or not.\n"
            "Raises TypeError for a segment that is neither str nor bytes, "
-           "ValueError for an\nempty path, an unknown first segment or a "
-           "negative cost, OverflowError for a cost\nbeyond 64 bits, "
-           "StoreError and StoreTimeout when the store fails."),
+           "ValueError for an\nempty path, an unknown first segment, a "
+           "negative cost, a unit that is missing or\nthat no limit counts, "
+           "OverflowError for a cost beyond 64 bits, StoreError and\n"
+           "StoreTimeout when the store fails."),
     method("peek", decide<limitree_peek, LIMITREE_PEEK>,
            "peek($self, /, *path, cost=1, levels=None)\n--\n\n"
            "Return the Decision of authorize, but charge nothing."),
@@ -285,8 +307,9 @@ std::array methods = {
            "authorize_all($self, /, paths, cost=1, *, levels=None, "
            "part=None)\n--\n\n"
            "Charge `cost` to every limit along all of `paths`, or nothing.\n\n"
-           "A list or tuple of costs has one for each path.  A bucket that "
-           "several paths reach\nis charged once, with the largest cost.  "
+           "A list or tuple of costs has one for each path; in a dict of "
+           "units, only \"request\"\nmay be such a list.  A bucket that "
+           "several paths reach is charged once, with the\nlargest cost.  "
            "`part` is \"charge\", \"check\"\n(counts, but is not charged) or "
            "\"spend_if_fits\" (never denies; charged if\nthe cost fits), or a "
            "list with one for each path.\n"

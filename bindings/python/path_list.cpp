@@ -126,13 +126,20 @@ bool PathList::read_parts(PyObject* parts) {
 }
 
 bool PathList::read_costs(PyObject* costs) {
+  const char* unit = nullptr;
+  if (!PyLong_Check(costs) && !is_list(costs) && UnitCosts::are(costs)) {
+    if (!units_.read(costs)) return false;
+    costs = units_.requests();
+    if (costs == nullptr) return true;  // 1, as it is already
+    unit = kRequestUnit;
+  }
   return for_each(costs, "costs", [&](PyObject* cost, std::size_t i) {
-    return read_cost(cost, &paths_[i].cost);
+    return read_number(cost, &paths_[i].cost, unit);
   });
 }
 
-bool PathList::read_one(PyObject* path, std::int64_t cost) {
-  return append(path, "path", cost);
+bool PathList::read_one(PyObject* path, PyObject* cost) {
+  return append(path, "path", 1) && units_.read_cost(cost, &paths_[0].cost);
 }
 
 bool PathList::append(PyObject* path, const char* name, std::int64_t cost) {

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "arguments.hpp"
@@ -20,17 +21,20 @@ namespace limitree::python {
 class PathList {
  public:
   // Reads an iterable of iterables of str or bytes; their costs: an int for
-  // all, a list or tuple with one for each, or null for 1; and their parts: a
-  // str for all, a list or tuple with one for each, or null or None for
-  // "charge".  False: a Python error is set.  It is a TypeError if a path is a
-  // str, which would be one segment per letter.
+  // all, a list or tuple with one for each, a mapping of units, whose "request"
+  // may be any of those, or null for 1; and their parts: a str for all, a list
+  // or tuple with one for each, or null or None for "charge".  False: a Python
+  // error is set.  It is a TypeError if a path is a str, which would be one
+  // segment per letter.
   bool read(PyObject* paths, PyObject* costs, PyObject* parts);
 
   // The same for one path.
-  bool read_one(PyObject* path, std::int64_t cost);
+  bool read_one(PyObject* path, PyObject* cost);
 
   const limitree_path* data() const { return paths_.data(); }
   std::size_t size() const { return paths_.size(); }
+  // The costs in other units than "request".
+  std::span<const limitree_cost> units() const { return units_.others(); }
 
  private:
   bool append(PyObject* path, const char* name, std::int64_t cost);
@@ -42,6 +46,7 @@ class PathList {
   std::vector<pybind11::object> owners_;
   std::deque<Path> segments_;  // which must not move
   std::vector<limitree_path> paths_;
+  UnitCosts units_;
 };
 
 }  // namespace limitree::python

@@ -97,9 +97,7 @@ py::object start(Native& native, std::int32_t operation,
   if (several) {
     require(list.read(paths.ptr(), cost.ptr(), part.ptr()));
   } else {
-    std::int64_t tokens;
-    require(read_cost(cost.ptr(), &tokens));
-    require(list.read_one(paths.ptr(), tokens));
+    require(list.read_one(paths.ptr(), cost.ptr()));
   }
   auto pending = std::make_unique<Pending>();
   bool with_levels = native.with_levels();
@@ -113,9 +111,9 @@ py::object start(Native& native, std::int32_t operation,
   pending->future = future;
 
   limitree_decision decision;
-  if (start(native, &pending, limitree_decide_async, operation, list.data(),
-            list.size(), pending.get(), pending->levels.get(), capacity,
-            &decision)) {
+  if (start(native, &pending, limitree_decide_costs_async, operation,
+            list.data(), list.size(), list.units().data(), list.units().size(),
+            pending.get(), pending->levels.get(), capacity, &decision)) {
     return future;
   }
   py::object made = decision_of(decision, *pending);

@@ -1,7 +1,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar, final
 
-from limitree.demand import Costs, Parts, Segment
+from limitree.demand import Cost, Costs, Parts, Segment
 from limitree.envoy import Native
 from limitree.headers import Headers, Reset, Style
 from limitree.wait import Clock
@@ -30,12 +30,14 @@ class Level:
     grows_after: Final[float]
     window: Final[float]
     cost: Final[int]
+    unit: Final[str]
     limited: Final[bool]
     charged: Final[bool]
     mode: Final[str]
     soft: Final[bool]
     path: Final[int]
-    def __reduce__(self) -> tuple[Callable[..., Level], tuple[bytes, str]]: ...
+    def __reduce__(self) -> tuple[Callable[..., Level], tuple[
+        bytes, str] | tuple[bytes, str, str]]: ...
 
 @final
 class Decision:
@@ -69,7 +71,7 @@ def denial_or_none(decision: Decision) -> Decision | None: ...
 # Pickles of the two classes call these.
 def _decision(state: bytes, levels: tuple[Level, ...] | None,
               is_denial: bool, /) -> Decision: ...
-def _level(state: bytes, policy: str, /) -> Level: ...
+def _level(state: bytes, policy: str, unit: str = "request", /) -> Level: ...
 
 def canonical_ip(address: str | bytes, ipv6_prefix: int = 128) -> str: ...
 
@@ -86,7 +88,7 @@ class Limiter:
     def __init__(self, texts: _Texts, options: Mapping[str, str],
                  clock: Clock | None, levels: bool,
                  descriptors: tuple[_Texts, bool]) -> None: ...
-    def authorize(self, *path: Segment, cost: int = 1,
+    def authorize(self, *path: Segment, cost: Cost = 1,
                   levels: bool | None = None) -> Decision: ...
     peek = spend = refund = authorize
     def authorize_all(self, paths: Iterable[Iterable[Segment]],
@@ -94,7 +96,7 @@ class Limiter:
                       part: Parts | None = None) -> Decision: ...
     peek_all = spend_all = refund_all = authorize_all
     def authorize_action_for_user(
-        self, user: Segment, action: Segment, cost: int = 1, *,
+        self, user: Segment, action: Segment, cost: Cost = 1, *,
         levels: bool | None = None) -> Decision | None: ...
     def reset(self, *path: Segment, leaf: bool = False) -> None: ...
     def close(self) -> None: ...

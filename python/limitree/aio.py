@@ -13,7 +13,15 @@ from limitree import envoy
 from limitree._native import denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
-from limitree.demand import CostOf, Costs, Demand, Parts, Segment, SegmentOf
+from limitree.demand import (
+    Cost,
+    CostOf,
+    Costs,
+    Demand,
+    Parts,
+    Segment,
+    SegmentOf,
+)
 from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import NOT_GIVEN, Limits, Replace
@@ -53,7 +61,7 @@ class AsyncLimiter:
         # Without a remote store there is nothing to watch.
         self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
-    async def authorize(self, *path: Segment, cost: int = 1,
+    async def authorize(self, *path: Segment, cost: Cost = 1,
                         levels: bool | None = None) -> Decision:
         """Charge every limit along `path` if all allow it, else none."""
         if self._watch is None:
@@ -105,7 +113,7 @@ class AsyncLimiter:
                                      part)
 
     async def authorize_action_for_user(
-            self, user: Segment, action: Segment, cost: int = 1, *,
+            self, user: Segment, action: Segment, cost: Cost = 1, *,
             levels: bool | None = None) -> Decision | None:
         """Return None if `user` may do `action` now, else the Decision.
 
@@ -118,21 +126,21 @@ class AsyncLimiter:
                                         levels=levels)
         return denial_or_none(decision)
 
-    async def peek(self, *path: Segment, cost: int = 1,
+    async def peek(self, *path: Segment, cost: Cost = 1,
                    levels: bool | None = None) -> Decision:
         """Return the Decision of authorize, but charge nothing."""
         if self._watch is None:
             return self._limiter.peek(*path, cost=cost, levels=levels)
         return await self._watch.ask(_PEEK, path, False, cost, levels)
 
-    async def spend(self, *path: Segment, cost: int = 1,
+    async def spend(self, *path: Segment, cost: Cost = 1,
                     levels: bool | None = None) -> Decision:
         """Charge `cost` even if it does not fit."""
         if self._watch is None:
             return self._limiter.spend(*path, cost=cost, levels=levels)
         return await self._watch.ask(_SPEND, path, False, cost, levels)
 
-    async def refund(self, *path: Segment, cost: int = 1,
+    async def refund(self, *path: Segment, cost: Cost = 1,
                      levels: bool | None = None) -> Decision:
         """Give `cost` back to every limit along `path`."""
         if self._watch is None:
@@ -171,7 +179,7 @@ class AsyncLimiter:
             return self._limiter.ping()
         return await asyncio.to_thread(self._limiter.ping)
 
-    async def acquire(self, *path: Segment, cost: int = 1,
+    async def acquire(self, *path: Segment, cost: Cost = 1,
                       timeout: Duration | None = None) -> Decision:
         """Authorize, waiting until `cost` fits, at most for `timeout`.
 

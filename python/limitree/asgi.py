@@ -17,6 +17,7 @@ from limitree import web
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
+from limitree.demand import Cost
 from limitree.errors import ClientGone, StoreError
 from limitree.headers import Headers, Reset, Style, check_style, combined
 from limitree.lifespan import (
@@ -125,9 +126,10 @@ class LimitreeMiddleware(HeaderMiddleware):
     and returns its path, a list of paths, which are decided all or nothing, or
     None for a connection without limits.  Without a function the path is
     ``("ip", <the client's address>)``, by ``client_ip``.
-    ``cost`` is a number, or a function of the scope.  ``exclude`` are URL paths
-    that are not limited, where ``/static/*`` means everything below
-    ``/static/``; or a function of the scope that returns whether to exclude it.
+    ``cost`` is a number, a dict of units such as ``{"tokens": 812}``, or a
+    function of the scope.  ``exclude`` are URL paths that are not limited,
+    where ``/static/*`` means everything below ``/static/``; or a function of
+    the scope that returns whether to exclude it.
 
     A denied request gets a 429.  ``response``, a function of the scope and the
     Decision, returns another response, as an ASGI application.  If the store
@@ -141,7 +143,7 @@ class LimitreeMiddleware(HeaderMiddleware):
                  store: str = "memory://", *,
                  path: Callable[[Scope], Any] | None = None,
                  client_ip: ClientIp = client_ip(),
-                 cost: int | Callable[[Scope], Any] = 1,
+                 cost: Cost | Callable[[Scope], Any] = 1,
                  exclude: Iterable[str] | Callable[[Scope], bool] = (),
                  headers: Style = "ietf", reset: Reset = "delta",
                  response: Callable[[Scope, Decision], App] | None = None,
@@ -193,7 +195,7 @@ class LimitreeMiddleware(HeaderMiddleware):
             return None
         cost = self._cost
         if callable(cost):
-            cost = cast(int, await settled(cost(scope)))
+            cost = cast("Cost", await settled(cost(scope)))
         return await self._lifespan.limiter.authorize_all(
             web.paths_of(asked, self._path), cost, levels=True)
 

@@ -42,7 +42,8 @@ def to_json(decision: Decision) -> dict[str, object]:
     return {"text": repr(decision), "state": state.hex(),
             "denial": bool(is_denial),
             "levels": None if levels is None else [
-                [level.policy, level.__reduce__()[1][0].hex()]
+                [level.policy, level.__reduce__()[1][0].hex(),
+                 *level.__reduce__()[1][2:]]
                 for level in levels]}
 
 
@@ -55,8 +56,8 @@ def of_json(found: Any) -> Decision:
         levels = found["levels"]
         return _decision(bytes.fromhex(found["state"]),
                          None if levels is None else tuple(
-                             _level(bytes.fromhex(state), policy)
-                             for policy, state in levels),
+                             _level(bytes.fromhex(state), policy, *unit)
+                             for policy, state, *unit in levels),
                          found["denial"])
     except LookupError as error:
         raise ValueError(f"a decision lacks its {error}") from error

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from limitree.decision import Decision
-    from limitree.demand import Segment
+    from limitree.demand import Cost, Segment
     from limitree.limits import Limits
     from limitree.wait import Clock
 
@@ -54,7 +54,7 @@ def default_limiter() -> Limiter:
         return _limiter
 
 
-def authorize_action_for_user(user: Segment, action: Segment, cost: int = 1
+def authorize_action_for_user(user: Segment, action: Segment, cost: Cost = 1
                               ) -> Decision | None:
     """Return None if `user` may do `action` now, else the Decision.
 

@@ -7,10 +7,14 @@ from typing import Any, Literal, NamedTuple, Union
 
 Segment = Union[str, bytes]
 SegmentOf = Union[Segment, Callable[..., Segment]]
-Costs = Union[int, list[int], tuple[int, ...]]  # for all paths, or one for each
+# A number is the cost in the unit "request"; {"tokens": 812} is 1 request more.
+Cost = Union[int, Mapping[str, int]]
+# For all paths, or one for each.
+_Numbers = Union[int, list[int], tuple[int, ...]]
+Costs = Union[_Numbers, Mapping[str, _Numbers]]  # a list only for "request"
 Part = Literal["charge", "check", "spend_if_fits"]
 Parts = Union[Part, list[Part], tuple[Part, ...]]  # the same
-CostOf = Union[int, Callable[..., int]]
+CostOf = Union[Cost, Callable[..., Cost]]
 
 
 class Demand(NamedTuple):
@@ -32,7 +36,7 @@ class Demand(NamedTuple):
         return cls(path, cost)
 
     def of_call(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-                ) -> tuple[list[Segment], int]:
+                ) -> tuple[list[Segment], Cost]:
         """Return the path and the cost for a call with these arguments."""
         path = [part(*args, **kwargs) if callable(part) else part
                 for part in self.path]

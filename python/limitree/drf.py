@@ -19,7 +19,7 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from limitree.decision import Decision
-from limitree.demand import Segment
+from limitree.demand import Cost, Segment
 from limitree.django.current import current
 from limitree.path_costs import (
     DeductWhen,
@@ -45,16 +45,16 @@ class _Throttle(throttling.BaseThrottle):
     is charged.  A throttle with its own ``allow_request`` decides for itself.
     """
 
-    #: Tokens that a request takes.
-    cost = 1
+    #: Tokens that a request takes, or a dict of units: {"tokens": 812}.
+    cost: Cost = 1
     #: A method that gets the response, and returns whether the request is
-    #: charged, or how many tokens it costs; None: it is charged before its view
+    #: charged, or what it costs; None: it is charged before its view
     #: runs.
     deduct_when: DeductWhen | None = None
     #: The decision on the last request, or None.
     decision: Decision | None = None
 
-    def throttle_cost(self, request: Request, view: APIView) -> int:
+    def throttle_cost(self, request: Request, view: APIView) -> Cost:
         """Return the tokens that `request` takes."""
         return self.cost
 

@@ -20,7 +20,7 @@ from limitree._native import denial_or_none
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from limitree.demand import Costs, Parts, Segment
+    from limitree.demand import Cost, Costs, Parts, Segment
     from limitree.envoy import Request
     from limitree.limiter import Limiter
 
@@ -164,7 +164,7 @@ def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
 
 # The native methods pass their arguments on to these three.
 
-def decide(limiter: Limiter, operation: int, *path: Segment, cost: int = 1,
+def decide(limiter: Limiter, operation: int, *path: Segment, cost: Cost = 1,
            levels: bool | None = None) -> Any:
     """Decide about one path, as _ask."""
     return _ask(limiter, lambda make: limiter._start(
@@ -180,7 +180,7 @@ def decide_all(limiter: Limiter, operation: int, paths: object,
 
 
 def decide_for_user(limiter: Limiter, operation: int, user: Segment,
-                    action: Segment, cost: int = 1,
+                    action: Segment, cost: Cost = 1,
                     levels: bool | None = None) -> Any:
     """Answer authorize_action_for_user, as _ask."""
     decision = decide(limiter, operation, "user", user, action, cost=cost,

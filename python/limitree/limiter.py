@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from weakref import WeakKeyDictionary
 
     from limitree.decision import Decision
-    from limitree.demand import CostOf, Segment, SegmentOf
+    from limitree.demand import Cost, CostOf, Segment, SegmentOf
     from limitree.greenlets import Watch
     from limitree.envoy import (
         Descriptors,
@@ -275,7 +275,7 @@ class Limiter(_native.Limiter):
             self._greenlets.detach()
         super().close()
 
-    def acquire(self, *path: Segment, cost: int = 1,
+    def acquire(self, *path: Segment, cost: Cost = 1,
                 timeout: Duration | None = None) -> Decision:
         """Authorize, waiting until `cost` fits, at most for `timeout`.
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from limitree.decision import Decision
+from limitree.demand import Cost
 from limitree.web import not_a_segment, returned_by
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from limitree.demand import Part
     from limitree.limiter import Limiter
 
-#: Returns whether a response costs anything, or how much.
-DeductWhen = Callable[[Any], Union[bool, int]]
+#: Returns whether a response costs anything, or what it costs.
+DeductWhen = Callable[[Any], Union[bool, Cost]]
 
 
 class PathCosts:
@@ -26,7 +27,7 @@ class PathCosts:
 
     def __init__(self) -> None:
         self.paths: list[Any] = []  #: each a sequence of segments
-        self.costs: list[int] = []
+        self.costs: list[Cost] = []
         #: The paths, by number, that are charged after the response, if at all.
         #: All others are charged at once.
         self.deferred: dict[int, DeductWhen] = {}
@@ -34,7 +35,7 @@ class PathCosts:
         #: checks a password.
         self.refusal: Exception | None = None
 
-    def add(self, path: Sequence[Any], cost: int) -> None:
+    def add(self, path: Sequence[Any], cost: Cost) -> None:
         """Add a path."""
         self.paths.append(path)
         self.costs.append(cost)
@@ -76,15 +77,16 @@ class PathCosts:
             if len(self.paths) == 1:
                 return limiter.authorize(*self.paths[0], cost=self.costs[0],
                                          levels=levels)
-            return limiter.authorize_all(self.paths, self.costs, levels=levels)
+            return limiter.authorize_all(self.paths, joined(self.costs),
+                                         levels=levels)
         parts = self._parts()
         if not self._defers_more():
-            return limiter.authorize_all(self.paths, self.costs,
+            return limiter.authorize_all(self.paths, joined(self.costs),
                                          levels=levels, part=parts)
         # A bucket that two paths reach is charged the larger of their costs,
         # so one that is only looked at would be charged, too.
-        now = [0 if number in self.deferred else cost
-               for number, cost in enumerate(self.costs)]
+        now = joined([_nothing(cost) if number in self.deferred else cost
+                      for number, cost in enumerate(self.costs)])
 
         def charge(seen: Decision) -> Any:
             if seen.limited:
@@ -92,36 +94,48 @@ class PathCosts:
             return limiter.authorize_all(self.paths, now, levels=levels,
                                          part=parts)
 
-        seen = limiter.peek_all(self.paths, self.costs, levels=levels)
-        return _after(seen, charge) if inspect.isawaitable(seen) else (
-            charge(seen))
+        return _after(limiter.peek_all(self.paths, joined(self.costs),
+                                       levels=levels), charge)
 
     def _defers_more(self) -> bool:
         """Whether some path that is charged later costs more than another."""
-        later = max(self.costs[number] for number in self.deferred)
-        return any(number not in self.deferred and cost < later
-                   for number, cost in enumerate(self.costs))
+        charged = [_units_of(cost) for number, cost in enumerate(self.costs)
+                   if number not in self.deferred]
+        return any(units.get(unit, 0) < later for number in self.deferred
+                   for unit, later in _units_of(self.costs[number]).items()
+                   for units in charged)
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
-        return limiter.peek_all(self.paths, self.costs)
+        return limiter.peek_all(self.paths, joined(self.costs))
 
     def charge(self, limiter: Limiter | AsyncLimiter, response: Any) -> Any:
         """Charge what `response` costs; return the decision after it."""
         costs = self._due(response)
-        if any(costs):
-            return limiter.spend_all(self.paths, costs)
-        return limiter.peek_all(self.paths, 0)
+        due = [number for number, cost in enumerate(costs) if cost != 0]
+        if not due:
+            return limiter.peek_all(self.paths, 0)
+        cost = joined(costs)
+        if cost is costs or len(due) == len(costs):
+            return limiter.spend_all(self.paths, cost)
+        # A cost in other units is charged on all paths of a call.
+        spent = limiter.spend_all([self.paths[number] for number in due],
+                                  joined([costs[number] for number in due]))
+        return _after(spent, lambda _: limiter.peek_all(self.paths, 0))
 
-    def _due(self, response: Any) -> list[int]:
+    def _due(self, response: Any) -> list[Cost]:
         """Return what each path costs after `response`."""
-        results: dict[int, int | bool] = {}  # each function is asked once
-        costs = [0] * len(self.costs)
+        results: dict[int, bool | Cost] = {}  # each function is asked once
+        costs: list[Cost] = [0] * len(self.costs)
         for number, when in self.deferred.items():
             if id(when) not in results:
-                results[id(when)] = when(response) or False
+                results[id(when)] = when(response)
             found = results[id(when)]
-            costs[number] = self.costs[number] if found is True else int(found)
+            if found is True:
+                costs[number] = self.costs[number]
+            else:
+                costs[number] = (found if isinstance(found, Mapping)
+                                 else int(found or 0))
         return costs
 
     async def settle(self) -> None:
@@ -145,8 +159,46 @@ class PathCosts:
                          if number < count}
 
 
-async def _after(seen: Any, charge: Callable[[Decision], Any]) -> Any:
-    decision = charge(await seen)
+def joined(costs: list[Any]) -> Any:
+    """Return the costs of some paths as one cost for all of them.
+
+    Each path keeps its cost in "request".  A cost in another unit is that of
+    the request, on all paths: if they name different ones, the largest counts.
+    """
+    units: dict[str, Any] = {}
+    has_units = False
+    for cost in costs:
+        if type(cost) is int or not isinstance(cost, Mapping):
+            continue
+        has_units = True
+        for unit, number in cost.items():
+            if unit not in units or units[unit] < number:
+                units[unit] = number
+    if not has_units:
+        return costs
+    units["request"] = [cost.get("request", 1) if isinstance(cost, Mapping)
+                        else cost for cost in costs]
+    return units
+
+
+def _units_of(cost: Cost) -> Mapping[str, int]:
+    return ({"request": 1, **cost} if isinstance(cost, Mapping)
+            else {"request": cost})
+
+
+def _nothing(cost: Cost) -> Cost:
+    return (dict.fromkeys(_units_of(cost), 0) if isinstance(cost, Mapping)
+            else 0)
+
+
+def _after(first: Any, then: Callable[[Decision], Any]) -> Any:
+    """Return `then` of the Decision `first`, awaitable if that is."""
+    return (_awaited_after(first, then) if inspect.isawaitable(first)
+            else then(first))
+
+
+async def _awaited_after(first: Any, then: Callable[[Decision], Any]) -> Any:
+    decision = then(await first)
     return await decision if inspect.isawaitable(decision) else decision
 
 

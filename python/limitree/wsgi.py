@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from limitree.demand import Cost
 from limitree.errors import StoreError
 from limitree.headers import Headers, Reset, Style, check_style
 from limitree.limiter import Limiter
@@ -40,19 +41,19 @@ class LimitreeMiddleware:
 
     `path` is a function of the environment.  It returns a path of the tree, a
     list of paths that are decided in one step, or None for a request that is
-    not limited.  `cost` is a number, or a function of the environment that
-    returns one.  A denied request is answered with a 429, and a request that
-    the store could not decide with a 503; `app` sees neither.  All other
-    responses get headers, and their bodies are not touched, so streams still
-    stream.  `headers` and `reset` are the style and the reset of
-    Decision.headers.  The environment has the Decision as
-    ``limitree.decision``.
+    not limited.  `cost` is a number, a dict of units such as
+    ``{"tokens": 812}``, or a function of the environment that returns one of
+    them.  A denied request is answered with a 429, and a request that the store
+    could not decide with a 503; `app` sees neither.  All other responses get
+    headers, and their bodies are not touched, so streams still stream.
+    `headers` and `reset` are the style and the reset of Decision.headers.  The
+    environment has the Decision as ``limitree.decision``.
     """
 
     def __init__(self, app: WSGIApplication, limits: Limits | Limiter,
                  path: Callable[[WSGIEnvironment], Paths], *,
                  store: str | None = None,
-                 cost: int | Callable[[WSGIEnvironment], int] = 1,
+                 cost: Cost | Callable[[WSGIEnvironment], Cost] = 1,
                  headers: Style = "ietf", reset: Reset = "delta",
                  **options: object) -> None:
         self._app = app

@@ -95,8 +95,8 @@ def test_levels(limiter):
     assert (trade.retry_after, trade.reset_after) == (None, 3.0)
     assert trade.next_after == 0.0
     assert trade.grows_after == 1.5
-    assert repr(trade) == ("Level(policy='user:*/trade', limit=6, remaining=4, "
-                           "limited=False)")
+    assert repr(trade) == ("Level(policy='user:*/trade', unit='request', "
+                           "limit=6, remaining=4, limited=False)")
 
 
 def test_levels_outlive_the_limiter():

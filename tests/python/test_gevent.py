@@ -14,6 +14,7 @@ TREE = """
 schema:
   user: {children: {"*": {limits: 100/d}}}
   job: {limits: 1000000/s}
+  model: {limits: {count: 100, period: 1d, unit: tokens}}
 """
 
 # `steps` counts how often another greenlet runs meanwhile.
@@ -116,6 +117,10 @@ def test_answers_reach_those_who_asked():
     assert [one.cost for one in all_of_them.levels] == [3, 1]
     limiter.reset("user", "a")
     assert limiter.authorize("user", "a").remaining == 99
+    limiter.spend("model", cost={"tokens": 9})
+    [level] = limiter.peek_all([["model"]], {"request": [0], "tokens": 1},
+                               levels=True).levels
+    assert (level.unit, level.remaining) == ("tokens", 90)
     for wrong, error in (([None], TypeError), ([], ValueError),
                          (["nobody"], ValueError)):
         try:

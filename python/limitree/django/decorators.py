@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from asgiref.sync import iscoroutinefunction
 
+from limitree.demand import CostOf
 from limitree.django.current import current
 from limitree.django.exceptions import Ratelimited
 from limitree.path_costs import DeductWhen
@@ -17,7 +18,6 @@ from limitree.django.record import record_of
 from limitree.django.response import too_many_awaited
 from limitree.django.rule import (
     ALL,
-    CostOf,
     Key,
     Part,
     RateOf,
@@ -46,10 +46,11 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
         @ratelimit(key="ip", rate="5/m;100/h")
 
     ``key``, ``rate``, ``group``, ``method`` and ``block`` are those of
-    django-ratelimit.  ``cost`` is a number of tokens, or a function of the
-    view's arguments.  With ``deduct_when``, a function of the response, a
-    request that does not fit is denied, but the charge follows the response:
-    `cost` if the function returns True, or the number of tokens it returns.
+    django-ratelimit.  ``cost`` is a number of tokens, a dict of units such as
+    ``{"tokens": 812}``, or a function of the view's arguments.  With
+    ``deduct_when``, a function of the response, a request that does not fit is
+    denied, but the charge follows the response: `cost` if the function returns
+    True, or the cost it returns.
 
     All decorators of a view that block decide all or nothing, in one step.
     For methods of a class use ``method_decorator``.

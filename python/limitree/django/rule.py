@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, Union, cast
 from django.http import HttpRequest
 from django.utils.module_loading import import_string
 
-from limitree.demand import Segment
+from limitree.demand import Cost, CostOf, Segment
 from limitree.django import keys
 from limitree.path_costs import (
     DeductWhen,
@@ -34,7 +34,6 @@ PathOf = Union[Sequence[Part], Callable[..., Union[Sequence[Any], None]]]
 #: Like keys.ip, a function of the group and the request, or its dotted path.
 Key = Union[str, Callable[..., Any]]
 RateOf = Union[RateText, Callable[..., Union[RateText, None]]]
-CostOf = Union[int, Callable[..., int]]
 
 if TYPE_CHECKING:
     from typing_extensions import ParamSpec
@@ -77,7 +76,7 @@ class Site(Protocol):
         """Return the address of the client."""
 
     def put_rate(self, ask: PathCosts, scope: str, rate: RateText, key: Any,
-                 cost: int, varies: bool = False) -> None:
+                 cost: Cost, varies: bool = False) -> None:
         """Add the limits of `rate`, counted by `scope`, to `ask`."""
 
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip
 from limitree.decision import Decision
+from limitree.demand import Cost
 from limitree.django import conf
 from limitree.django.exceptions import Ratelimited
 from limitree.path_costs import PathCosts
@@ -71,7 +72,7 @@ class Site:
                                       for rule in self._rules)
 
     def put_rate(self, ask: PathCosts, scope: str, rate: RateText, key: Any,
-                 cost: int, varies: bool = False) -> None:
+                 cost: Cost, varies: bool = False) -> None:
         """Add the limits of `rate`, counted by `scope`, to `ask`.
 
         With `varies` a caller may have another rate in the next request.

@@ -14,6 +14,7 @@ from fastapi.params import Depends
 from limitree.aio import AsyncLimiter
 from limitree.asgi import HeaderMiddleware
 from limitree.clients import ClientIp, client_ip
+from limitree.demand import Cost
 from limitree.fastapi.errors import HANDLERS
 from limitree.fastapi.rate_limit import EXEMPT, OVERRIDES, RateLimit
 from limitree.fastapi.scope import calls_in
@@ -128,7 +129,7 @@ class Limiter(Site):
     def limit(self, limit_value: Any,
               key_func: Callable[..., Any] | ClientIp | None = None, *,
               per_method: bool = False,
-              cost: int | Callable[..., Any] = 1,
+              cost: Cost | Callable[..., Any] = 1,
               methods: str | Iterable[str] | None = None,
               exempt_when: Callable[..., Any] | None = None,
               override_defaults: bool = True
@@ -145,7 +146,7 @@ class Limiter(Site):
 
     def shared_limit(self, limit_value: Any, scope: str,
                      key_func: Callable[..., Any] | ClientIp | None = None, *,
-                     cost: int | Callable[..., Any] = 1,
+                     cost: Cost | Callable[..., Any] = 1,
                      exempt_when: Callable[..., Any] | None = None,
                      override_defaults: bool = True
                      ) -> Callable[[Endpoint], Endpoint]:

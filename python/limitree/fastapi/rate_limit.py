@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 from limitree.asgi import settled
 from limitree.clients import ClientIp
 from limitree.decision import Decision
-from limitree.demand import Segment
+from limitree.demand import Cost, Segment
 from limitree.fastapi.site import Site, site_of
 from limitree.fastapi.scope import (
     calls_of,
@@ -58,10 +58,11 @@ class RateLimit:
     of the `Limiter`.  A text also counts for each route; with ``by="path"`` for
     each URL of the route, with ``by="app"`` for all routes together.  Limits
     with the same ``scope``, any name, count together.  With ``per_method`` each
-    method of a route counts separately.  ``cost`` is a number or a function of
-    the request.  If ``exempt_when`` returns true, the limiter is not asked.
-    Functions may be async, and may leave out their argument.  A function that
-    returns limits may have a parameter ``key``, which gets the caller's key.
+    method of a route counts separately.  ``cost`` is a number, a dict of units
+    such as ``{"tokens": 812}``, or a function of the request.  If
+    ``exempt_when`` returns true, the limiter is not asked.  Functions may be
+    async, and may leave out their argument.  A function that returns limits may
+    have a parameter ``key``, which gets the caller's key.
 
     As a parameter of a route it is the Decision, or None if the limiter was not
     asked.
@@ -69,7 +70,7 @@ class RateLimit:
 
     def __init__(self, *limits: Any,
                  key: Callable[..., Any] | ClientIp | Depends | None = None,
-                 cost: int | Callable[..., Any] = 1, by: By = "route",
+                 cost: Cost | Callable[..., Any] = 1, by: By = "route",
                  scope: str | None = None,
                  methods: str | Iterable[str] | None = None,
                  per_method: bool = False,

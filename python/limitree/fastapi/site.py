@@ -16,6 +16,7 @@ from limitree.fastapi.errors import RateLimitExceeded
 from limitree.fastapi.scope import key_function
 from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS, Limits
+from limitree.path_costs import joined
 from limitree.plain import PlainLimits
 
 _ROOT = "route"
@@ -46,7 +47,8 @@ class Site:
             # The first request of a route.  Its limits are read together with
             # those of other routes, which may take long if there are many.
             await asyncio.to_thread(self.plain.update, self._lifespan)
-        decision = await self.limiter.authorize_all(paths, costs, levels=True)
+        decision = await self.limiter.authorize_all(paths, joined(costs),
+                                                    levels=True)
         record: Record = connection.scope["limitree"]
         record.decisions.append(decision)
         if decision.limited:

@@ -18,6 +18,7 @@ from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Breach,
     CostOf,
+    DeductWhen,
     ExemptionScope,
     Key,
     PathsOf,
@@ -118,13 +119,12 @@ class Limiter:
         default_limits: Sequence[TextOf] | None = None,
         default_limits_per_method: bool | None = None,
         default_limits_exempt_when: Callable[[], bool] | None = None,
-        default_limits_deduct_when: Callable[[Response], bool] | None = None,
+        default_limits_deduct_when: DeductWhen | None = None,
         default_limits_cost: CostOf | None = None,
         application_limits: Sequence[TextOf] | None = None,
         application_limits_per_method: bool | None = None,
         application_limits_exempt_when: Callable[[], bool] | None = None,
-        application_limits_deduct_when:
-            Callable[[Response], bool] | None = None,
+        application_limits_deduct_when: DeductWhen | None = None,
         application_limits_cost: CostOf | None = None,
         headers: Style | None = None, headers_enabled: bool | None = None,
         header_name_mapping: Mapping[str, str] | None = None,
@@ -184,7 +184,7 @@ class Limiter:
         error_message: str | Callable[[], str] | None = None,
         exempt_when: Callable[[], bool] | None = None,
         override_defaults: bool = True,
-        deduct_when: Callable[[Response], bool] | None = None,
+        deduct_when: DeductWhen | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
         scope: ScopeOf | None = None,
     ) -> RouteLimit:
@@ -193,7 +193,9 @@ class Limiter:
         `limit_value` is a text such as "5/second; 100/hour", or a function that
         returns one.  With `deduct_when`, a function of the response, the limits
         are checked before the view, and charged after it if the function
-        returns true.
+        returns true.  `cost` is a number, a dict of units such as
+        ``{"tokens": 812}``, or a function without arguments that returns one;
+        such a dict may also be the result of `deduct_when`.
 
         Raises ConfigError for a text that is not valid.
         """
@@ -210,7 +212,7 @@ class Limiter:
         error_message: str | Callable[[], str] | None = None,
         exempt_when: Callable[[], bool] | None = None,
         override_defaults: bool = True,
-        deduct_when: Callable[[Response], bool] | None = None,
+        deduct_when: DeductWhen | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
     ) -> RouteLimit:
         """The same with one bucket for everything that has this `scope`."""
@@ -226,7 +228,7 @@ class Limiter:
         error_message: str | Callable[[], str] | None = None,
         exempt_when: Callable[[], bool] | None = None,
         override_defaults: bool = True,
-        deduct_when: Callable[[Response], bool] | None = None,
+        deduct_when: DeductWhen | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
     ) -> RouteLimit:
         """The same for the limits on a path of the tree, LIMITREE_LIMITS.

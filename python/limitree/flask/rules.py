@@ -5,14 +5,14 @@ from __future__ import annotations
 import enum
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from flask.wrappers import Response
 
 from limitree.decision import Level
-from limitree.demand import Segment
+from limitree.demand import Cost, Segment
 from limitree.plain import (
     PlainLimit,
     PlainLimits,
@@ -24,7 +24,9 @@ from limitree.web import Path, Paths, counted_as, not_a_segment, paths_of
 
 Key = Callable[[], Segment]
 TextOf = Union[str, Callable[[], str]]
-CostOf = Union[int, Callable[[], int]]
+CostOf = Union[Cost, Callable[[], Cost]]
+#: A result that is not a cost in several units only counts as true or false.
+DeductWhen = Callable[[Response], Union[bool, Mapping[str, int]]]
 ScopeOf = Union[str, Callable[[str], str]]
 SegmentOf = Union[Segment, Callable[[], Segment]]
 PathsOf = Callable[[], Paths]
@@ -65,7 +67,7 @@ class Rule:
     error_message: str | Callable[[], str] | None = None
     exempt_when: Callable[[], bool] | None = None
     override_defaults: bool = True
-    deduct_when: Callable[[Response], bool] | None = None
+    deduct_when: DeductWhen | None = None
     on_breach: Breach | None = None
     cost: CostOf = 1
 
@@ -79,9 +81,9 @@ class Rule:
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
         when = self.deduct_when
-        #: The same function; its result only counts as true or false.
+        #: The same function for PathCosts, where a number is a cost.
         self.charge_when = None if when is None else (
-            lambda response: bool(when(response)))
+            lambda response: _true_or_units(when(response)))
 
     def applies_to(self, method: str) -> bool:
         """Return whether requests with this method are limited."""
@@ -95,6 +97,10 @@ class Rule:
         if not self.shared:
             scope = f"{endpoint}{scope}"
         return f"{scope}@{counted_as(method)}" if self.per_method else scope
+
+
+def _true_or_units(found: Any) -> bool | Mapping[str, int]:
+    return found if isinstance(found, Mapping) else bool(found)
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:
@@ -170,7 +176,7 @@ class Bound:
         return self._plain.rule(text() if callable(text) else text,
                                 self._scope, callable(text))
 
-    def cost(self) -> int:
+    def cost(self) -> Cost:
         """Return the cost of this request."""
         cost = self.rule.cost
         return cost() if callable(cost) else cost

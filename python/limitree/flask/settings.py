@@ -16,7 +16,14 @@ from flask import request
 
 from limitree.clients import client_ip
 from limitree.errors import ConfigError
-from limitree.flask.rules import Breach, CostOf, Key, PathsOf, TextOf
+from limitree.flask.rules import (
+    Breach,
+    CostOf,
+    DeductWhen,
+    Key,
+    PathsOf,
+    TextOf,
+)
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
 from limitree.web import did_you_mean, options_of
@@ -49,7 +56,7 @@ class Group:
     texts: tuple[TextOf, ...] = ()
     per_method: bool = False
     exempt_when: When | None = None
-    deduct_when: Callable[[Any], bool] | None = None
+    deduct_when: DeductWhen | None = None
     cost: CostOf = 1
 
 
