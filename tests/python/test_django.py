@@ -191,6 +191,30 @@ def test_what_is_charged_later_denies_before_others_are_charged(place, client):
             assert '"view:now/*/5/1h";r=4' in denied["RateLimit"]
 
 
+@pytest.mark.parametrize("block", [True, False])
+def test_what_is_denied_is_not_charged_later(ask, block):
+    later = ratelimit(key="ip", rate="9/h", group="later", block=block,
+                      deduct_when=lambda response: True)
+    now = ratelimit(key="ip", rate="1/h", group="now")
+    ours = ratelimit(key="ip", rate="9/h", group="ours", cost=9, block=False,
+                     deduct_when=lambda response: 1)
+
+    def view(request):
+        return HttpResponse("done")
+
+    async def async_view(request):
+        return view(request)
+
+    urls = type("urls", (), {"urlpatterns": [
+        path("v", later(now(ours(view)))),
+        path("async/v", later(now(ours(async_view))))]})
+    with override_settings(ROOT_URLCONF=urls):
+        assert [ask("v").status_code for _ in range(3)] == [200, 429, 429]
+        for group in ("later", "ours"):
+            assert limiter().peek("view", group, "127.0.0.1", "9/1h",
+                                  cost=0).remaining == 8
+
+
 def test_a_limit_that_only_tells_is_asked_last(client):
     """A request that another limit denies is not counted by it."""
     @ratelimit(key="ip", rate="5/h", group="tells", block=False)

@@ -18,8 +18,8 @@ class Record:
 
     def __init__(self, has_middleware: bool, is_asgi: bool) -> None:
         self.decisions: list[Decision] = []
-        #: What may be charged after the response, each with the index of its
-        #: decision.
+        #: What may be charged after the response because it was allowed, each
+        #: with the index of its decision.
         self.deferred: list[tuple[int, PathCosts]] = []
         #: The decision for which the view was not run.
         self.denial: Decision | None = None
@@ -40,14 +40,13 @@ class Record:
             if not self.has_middleware:
                 raise RuntimeError("deduct_when needs LimitreeMiddleware, "
                                    "which sees the response")
-            self.deferred.append((len(self.decisions), ask))
+            if decision.allowed:
+                self.deferred.append((len(self.decisions), ask))
         self.decisions.append(decision)
 
     def charged(self, place: int, decision: Decision) -> None:
-        """Replace a decision with the one after the response, unless it was a
-        denial."""
-        if self.decisions[place].allowed:
-            self.decisions[place] = decision
+        """Replace a decision with the one after the response."""
+        self.decisions[place] = decision
 
 
 def record_of(request: HttpRequest) -> Record:
