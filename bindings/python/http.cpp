@@ -34,6 +34,12 @@ class Levels {
       if (policy == nullptr) return false;
       levels_[i] = object.value;
       levels_[i].policy = {policy, static_cast<std::size_t>(size)};
+      if (PyTuple_Check(object.part)) {
+        PyObject* const unit = PyTuple_GET_ITEM(object.part, 1);
+        const char* const name = PyUnicode_AsUTF8AndSize(unit, &size);
+        if (name == nullptr) return false;
+        levels_[i].unit = {name, static_cast<std::size_t>(size)};
+      }
     }
     known_ = std::span(levels_).first(count);
     return true;

@@ -26,7 +26,9 @@ export class Name {
     if (limit !== this.#limit || windowNs !== this.#window) {
       this.#limit = limit;
       this.#window = windowNs;
-      this.#item = `${this.quoted};q=${limit};w=${ceilSeconds(windowNs)}`;
+      const unit = this.unit === 'request' ? '' : `;qu="${this.unit}"`;
+      this.#item =
+        `${this.quoted};q=${limit}${unit};w=${ceilSeconds(windowNs)}`;
     }
     return this.#item;
   }

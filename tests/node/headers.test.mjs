@@ -71,7 +71,7 @@ function write(levels) {
 }
 
 function made(policies, withLevels) {
-  const names = policies.map((policy) => new Name(policy));
+  const names = policies.map((policy) => new Name(policy, 'request'));
   write(policies);
   return new Decision(native.numbers, at.INPUT_SIZE, withLevels,
                       { at: (number) => names[number], warnFull() {} });
@@ -112,7 +112,7 @@ describe('JavaScript writes what the core writes', () => {
 });
 
 describe('a decision from outside', () => {
-  const names = { at: () => new Name('user:*'), warnFull() {} };
+  const names = { at: () => new Name('user:*', 'request'), warnFull() {} };
 
   it('has at most as many levels as one of a limiter', () => {
     for (const count of [65, 400, 1e9, -1, NaN]) {

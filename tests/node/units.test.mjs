@@ -39,6 +39,8 @@ describe('a cost in units', () => {
     assert.deepEqual(await left(limiter), [3, 400]);
     assert.ok((await limiter.peek(path, { cost: { tokens: 401 } })).limited);
     assert.equal(denied.toJSON().levels[1].unit, 'tokens');
+    assert.equal(denied.headers()['RateLimit-Policy'],
+      '"key:*#rpm";q=5;w=3600, "key:*#tpm";q=1000;qu="tokens";w=3600');
   });
 
   it('has one request if it does not name any', async () => {

@@ -151,7 +151,10 @@ def test_levels_name_their_unit(limiter):
         "tokens", 7, "user:*#tpm")
     assert repr(tokens) == ("Level(policy='user:*#tpm', unit='tokens', "
                             "limit=1000, remaining=993, limited=False)")
-    assert '"user:*#tpm";q=1000' in dict(decision.headers())["RateLimit-Policy"]
+    policies = dict(decision.headers())["RateLimit-Policy"].split(", ")
+    assert policies[0].startswith('"user:*#rpm";q=')
+    assert 'qu=' not in policies[0]
+    assert policies[1].startswith('"user:*#tpm";q=1000;qu="tokens";w=')
     for other in (pickle.loads(pickle.dumps(decision)),
                   of_json(decision.__json__())):
         assert other == decision and hash(other) == hash(decision)
