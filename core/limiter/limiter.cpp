@@ -57,7 +57,7 @@ std::string joined(const std::set<std::string_view>& names) {
 Status check_units(const std::set<std::string_view>& known,
                    std::span<const UnitCost> costs) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
-    const auto& [unit, units] = costs[i];
+    const std::string_view unit = costs[i].unit;
     const auto same = [unit](const UnitCost& c) { return c.unit == unit; };
     std::string wrong;
     if (unit == kRequestUnit) {
@@ -65,9 +65,9 @@ Status check_units(const std::set<std::string_view>& known,
     } else if (!known.contains(unit)) {
       wrong = "no limit counts " + quote(unit) +
               (known.empty() ? "" : ", they count " + joined(known));
-    } else if (units < 0) {
+    } else if (costs[i].units < 0) {
       wrong = "cost in " + std::string(unit) + " must not be negative, is " +
-              std::to_string(units);
+              std::to_string(costs[i].units);
     } else if (std::ranges::any_of(costs.first(i), same)) {
       wrong = std::string(unit) + " is named twice";
     }
