@@ -143,10 +143,18 @@ int SentinelFixture::primary() const {
 
 int SentinelFixture::await_primary(int old) const {
   int found = -1;
-  await("another primary", [&] {
-    found = primary();
-    return found >= 0 && found != old;
-  });
+  try {
+    await("another primary", [&] {
+      found = primary();
+      return found >= 0 && found != old;
+    });
+  } catch (const std::runtime_error& error) {
+    std::string why = error.what();
+    for (const std::unique_ptr<RedisServer>& sentinel : sentinels_) {
+      why += "\n" + sentinel->log();
+    }
+    throw std::runtime_error(why);
+  }
   return found;
 }
 
