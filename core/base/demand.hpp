@@ -79,6 +79,7 @@ struct Demand {
   Instant now;
   bool wants_growth;  // of the plan
   Charge charge = Charge::kAllOrNothing;
+  Reservation reservation{};  // of the plan; its hold is that of the level
 
   // The request fits if at most this much is in use.
   constexpr std::int64_t room() const { return ceiling - cost; }
@@ -177,8 +178,8 @@ Usage evaluate(const Demand& demand, Bucket* bucket) {
             fits_after(demand, wait), grows_after(demand, used, wait)};
   };
   usage.left = side();
-  const bool charges = demand.operation != Operation::kAuthorize &&
-                       demand.operation != Operation::kPeek;
+  const bool charges =
+      !is_asked(demand.operation) && demand.operation != Operation::kPeek;
   const bool counts = usage.fits || counts_denied(demand.charge);
   if (demand.cost > 0 && (charges || counts)) {
     usage.changes = apply(demand, bucket);

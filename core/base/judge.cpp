@@ -50,6 +50,7 @@ Duration grows_after(const Level& level) {
 void judge(Operation operation, Level* levels, std::size_t count, bool denied) {
   switch (operation) {
     case Operation::kAuthorize:
+    case Operation::kReserve:
     case Operation::kPeek:
     case Operation::kLook:
       judge_charge<false>(operation, levels, count, denied);
@@ -59,6 +60,12 @@ void judge(Operation operation, Level* levels, std::size_t count, bool denied) {
       break;
     case Operation::kRefund:
       for (std::size_t i = 0; i < count; ++i) judge_refund(&levels[i]);
+      break;
+    case Operation::kSettle:
+    case Operation::kExtend:
+      for (std::size_t i = 0; i < count; ++i) {
+        judge_unlimited(operation, true, &levels[i]);
+      }
       break;
   }
 }

@@ -131,8 +131,7 @@ template <bool kAllPlain>
         found.fits ? may : !is_plain(level) && counts_denied(limit.charge);
     Verdict verdict = is_plain(level) ? plain_verdict(level, found, applied)
                                       : usage_verdict(level, applied);
-    verdict.charged &=
-        operation == Operation::kAuthorize && is_charged(level.mode);
+    verdict.charged &= is_asked(operation) && is_charged(level.mode);
     if (!is_plain(level)) note_usage(applied, &level);
     level.applied = applied;
     level.verdict = verdict;

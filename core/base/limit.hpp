@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/shared_text.hpp"
@@ -102,6 +103,7 @@ enum class Algorithm : std::uint8_t {
   kSlidingWindow,  // unit_log.hpp
   kSlidingTail,    // sliding_tail.hpp
   kLeakyStep,      // leaky_step.hpp: leaky_bucket with `drain: step`
+  kConcurrent,     // held_bucket.hpp: nothing but what is held
 };
 
 // What a store keeps of one bucket.
@@ -109,12 +111,13 @@ enum class Kept : std::uint8_t {
   kTat,     // an instant, as GCRA does
   kCounts,  // one or two numbers of units, and where their window begins
   kLog,     // the instants of what was admitted
+  kHolds,   // units that are held: hold.hpp
 };
 
 // Everything about an algorithm except its arithmetic.  A new algorithm is an
-// enumerator, a line here and a header.  The compiler then names every switch
-// that lacks it, and the tests that iterate over this table name every page,
-// vector and script that lacks it.
+// enumerator, a line in kTraits and a header.  The compiler then names every
+// switch that lacks it, and the tests that iterate over kAlgorithms name every
+// page, vector and script that lacks it.
 struct AlgorithmTraits {
   Algorithm algorithm;
   const char* name;    // in messages, and after `algorithm:`
@@ -123,7 +126,7 @@ struct AlgorithmTraits {
   Kept kept;
 };
 
-inline constexpr std::array kAlgorithms = std::to_array<AlgorithmTraits>({
+inline constexpr std::array kTraits = std::to_array<AlgorithmTraits>({
     {Algorithm::kGcra, "gcra", "gcra", "", Kept::kTat},
     {Algorithm::kFixedWindow, "fixed_window", "fixed_window", "!fw",
      Kept::kCounts},
@@ -134,16 +137,21 @@ inline constexpr std::array kAlgorithms = std::to_array<AlgorithmTraits>({
      Kept::kCounts},
     {Algorithm::kLeakyStep, "leaky_bucket", "leaky_bucket, drain: step", "!ls",
      Kept::kTat},
+    {Algorithm::kConcurrent, "concurrent", "", "!cc", Kept::kHolds},
 });
 
 constexpr const AlgorithmTraits& traits_of(Algorithm algorithm) {
-  return kAlgorithms[static_cast<std::size_t>(algorithm)];
+  return kTraits[static_cast<std::size_t>(algorithm)];
 }
+
+// Those that `algorithm:` selects.  A limit with `concurrent:` has no other.
+inline constexpr std::span<const AlgorithmTraits, kTraits.size() - 1>
+    kAlgorithms{kTraits.begin(), kTraits.size() - 1};
 
 // The table has the order of the enumerators, so that they are its indices.
 static_assert([] {
-  for (std::size_t i = 0; i < kAlgorithms.size(); ++i) {
-    if (kAlgorithms[i].algorithm != static_cast<Algorithm>(i)) return false;
+  for (std::size_t i = 0; i < kTraits.size(); ++i) {
+    if (kTraits[i].algorithm != static_cast<Algorithm>(i)) return false;
   }
   return true;
 }());
@@ -172,6 +180,8 @@ struct Rules {
   std::int64_t overrun = 0;        // percent above the capacity
   bool overrun_when_idle = false;  // scaled by 1 - pressure
   std::shared_ptr<const Calendar> calendar;  // of Align::kCalendar
+  Duration hold{};     // how long units may be held; 0: not at all
+  bool frees = false;  // what nobody settles is free, instead of charged
 };
 
 // How busy the process says it is, in millionths: 0 idle ... kFullPressure.
@@ -218,6 +228,7 @@ struct Limit {
   SharedText suffix;
 
   bool is_plain() const { return rules == nullptr; }
+  bool holds() const { return !is_plain() && rules->hold > Duration::zero(); }
 
   // The suffix without the algorithm: how the policy ends.
   std::string_view name_suffix() const {

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "base/gcra.hpp"
+#include "base/hold.hpp"
 #include "base/inline_vector.hpp"
 #include "base/limit.hpp"
 #include "base/status.hpp"
@@ -33,8 +34,21 @@ enum class Operation : std::uint8_t {
   kPeek,
   kSpend,
   kRefund,
-  kLook,  // a kPeek from outside: see Plan::only_looks
+  kLook,     // a kPeek from outside: see Plan::only_looks
+  kReserve,  // a kAuthorize that holds where limits can
+  kSettle,   // ends a hold, and charges what was used: Plan::reservation
+  kExtend,   // sets the end of a hold
 };
+
+// Whether the request takes units if all levels agree.
+constexpr bool is_asked(Operation operation) {
+  return operation == Operation::kAuthorize || operation == Operation::kReserve;
+}
+
+// Whether it concerns a hold that was made earlier.
+constexpr bool is_about_hold(Operation operation) {
+  return operation == Operation::kSettle || operation == Operation::kExtend;
+}
 
 // Who decided: the store, or a substitute.
 enum class Source : std::uint8_t {
@@ -88,7 +102,8 @@ struct Level {
   const Limit* limit;
   std::uint32_t first;  // the bucket's name starts at segments[first] ...
   std::uint32_t depth;  // ... takes this many, and then limit->suffix
-  std::int64_t cost;    // tokens asked for here: request's cost x limit's cost
+  std::int64_t cost;    // tokens asked for here: request's cost x limit's cost;
+                        // kAsHeld in a kSettle
   Duration debt;        // TAT - now, not clamped; set by the store, if plain
   const Usage* usage;   // the store's, until judge() has seen it; if not plain
   Mode mode;            // of the limit, and of the path's part
@@ -120,6 +135,8 @@ struct Plan {
   }
 
   Operation operation;  // never kLook
+
+  Reservation reservation;  // of kReserve, kSettle and kExtend
 
   // Whether not even buckets that is_held() names are written: the limits may
   // differ from those of the processes that use the buckets.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/calendar.hpp"
+#include "base/hold.hpp"
 #include "base/time.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
@@ -20,6 +21,7 @@ constexpr std::array<std::string_view, 3> kAligns = {"epoch", "first",
 constexpr std::array<std::string_view, 2> kRounds = {"down", "up"};
 constexpr std::array<std::string_view, 2> kDrains = {"continuous", "step"};
 constexpr std::array<std::string_view, 1> kWhens = {"idle"};
+constexpr std::array<std::string_view, 2> kUnsettled = {"charge", "free"};
 constexpr std::array<std::string_view, 2> kOverrunKeys = {"percent", "when"};
 constexpr std::int64_t kDefaultBuckets = 60;
 
@@ -34,6 +36,7 @@ class RuleReader {
  private:
   bool is_window() const { return limitree::is_window(limit_.algorithm); }
   std::string algorithm_text() const {
+    if (fields_.concurrent) return "concurrent";
     return fields_.algorithm ? std::string(fields_.algorithm->text) : "gcra";
   }
   void add(Mark mark, std::string what) {
@@ -53,6 +56,8 @@ class RuleReader {
   void read_align();
   void read_calendar();
   void read_buckets();
+  void read_hold();
+  void check_hold();
   void check_period();
   void check_step();
   void check_units();
@@ -66,6 +71,12 @@ class RuleReader {
 
 // If the algorithm is unknown, no key can be wrong for it.
 bool RuleReader::read_algorithm() {
+  if (fields_.concurrent) {
+    limit_.algorithm = Algorithm::kConcurrent;
+    if (!fields_.algorithm) return true;
+    add(fields_.algorithm->mark, "algorithm and concurrent exclude each other");
+    return false;
+  }
   const auto known = word("algorithm", fields_.algorithm, kAlgorithmWords);
   if (fields_.algorithm && !known) return false;
   limit_.algorithm = known && *known < kAlgorithms.size()
@@ -100,6 +111,48 @@ void RuleReader::refuse_others() {
     add(*fields_.burst, "burst belongs to gcra and leaky_bucket: " +
                             algorithm_text() + " admits its count at once");
   }
+  const bool may_hold = algorithm == Algorithm::kGcra ||
+                        algorithm == Algorithm::kFixedWindow ||
+                        algorithm == Algorithm::kConcurrent;
+  refuse(may_hold, "hold", fields_.hold, "gcra, fixed_window and concurrent");
+  if (fields_.unsettled && fields_.concurrent) {
+    add(fields_.unsettled->mark,
+        "unsettled and concurrent exclude each other: a slot is never charged");
+  }
+  if (fields_.overrun && (fields_.hold || fields_.concurrent)) {
+    add(*fields_.overrun, "overrun and holds exclude each other");
+  }
+}
+
+void RuleReader::read_hold() {
+  const auto unsettled = word("unsettled", fields_.unsettled, kUnsettled);
+  if (!fields_.hold) {
+    if (fields_.unsettled) {
+      add(fields_.unsettled->mark, "unsettled needs hold");
+    } else if (fields_.concurrent) {
+      add(mark_,
+          "concurrent needs hold: after that time, the slot of a process that "
+          "died is free");
+    }
+    return;
+  }
+  const std::optional<Duration> hold = problems_.take(
+      parse_duration(fields_.hold->text), fields_.hold->mark, "hold ");
+  if (!hold) return;
+  if (*hold <= Duration::zero() || *hold > kMaxHold) {
+    add(fields_.hold->mark, "hold must be from 1ns to " +
+                                format_duration(kMaxHold) + ", is " +
+                                format_duration(*hold));
+    return;
+  }
+  rules_.hold = *hold;
+  rules_.frees = unsettled == 1 || limit_.algorithm == Algorithm::kConcurrent;
+  if (limit_.algorithm == Algorithm::kConcurrent) limit_.period = *hold;
+}
+
+void RuleReader::check_hold() {
+  if (!fields_.hold || rules_.align != Align::kFirst) return;
+  add(fields_.hold->mark, "hold and \"align: first\" exclude each other");
 }
 
 void RuleReader::read_align() {
@@ -202,12 +255,18 @@ void RuleReader::run() {
       break;
     case Algorithm::kGcra:
     case Algorithm::kSlidingLog:
+    case Algorithm::kConcurrent:
       break;
   }
+  read_hold();
+  check_hold();
   rules_.overrun = fields_.percent;
   rules_.overrun_when_idle = fields_.when_idle;
-  if (limit_.algorithm == Algorithm::kGcra && !fields_.overrun) return;
-  if (is_window()) check_period();
+  if (limit_.algorithm == Algorithm::kGcra && !fields_.overrun &&
+      !fields_.hold) {
+    return;
+  }
+  if (is_window() && !fields_.concurrent) check_period();
   check_units();
   limit_.rules = std::make_shared<const Rules>(std::move(rules_));
 }

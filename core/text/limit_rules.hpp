@@ -1,5 +1,5 @@
 // The rules of a limit in map form: its algorithm, the keys that belong to one
-// algorithm, and its overrun.
+// algorithm, its holds, and its overrun.
 
 #ifndef LIMITREE_TEXT_LIMIT_RULES_HPP
 #define LIMITREE_TEXT_LIMIT_RULES_HPP
@@ -23,6 +23,9 @@ struct RuleFields {
   std::optional<Value> buckets;
   std::optional<Value> round;
   std::optional<Value> drain;
+  std::optional<Value> hold;
+  std::optional<Value> unsettled;
+  std::optional<Value> concurrent;
   std::optional<Mark> burst;  // where "burst" or "max_burst" stands
   std::optional<Mark> overrun;
   bool is_month = false;  // the period was written as a month

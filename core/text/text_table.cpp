@@ -55,8 +55,9 @@ const char* align_in_words(Align align) {
 std::string rules_in_words(const Limit& limit) {
   if (limit.is_plain()) return "";
   const Rules& rules = *limit.rules;
+  const bool is_concurrent = limit.algorithm == Algorithm::kConcurrent;
   std::string words;
-  if (limit.algorithm != Algorithm::kGcra) {
+  if (limit.algorithm != Algorithm::kGcra && !is_concurrent) {
     words += std::string(", ") + traits_of(limit.algorithm).name;
   }
   words += align_in_words(rules.align);
@@ -69,6 +70,10 @@ std::string rules_in_words(const Limit& limit) {
   if (rules.overrun > 0) {
     words += ", overrun " + std::to_string(rules.overrun) + "%";
     if (rules.overrun_when_idle) words += " when idle";
+  }
+  if (limit.holds()) {
+    words += ", held for at most " + format_duration(rules.hold);
+    if (rules.frees && !is_concurrent) words += ", free if not settled";
   }
   return words;
 }
@@ -97,9 +102,11 @@ std::string period_in_words(const Limit& limit) {
 
 std::string limit_in_words(const Limit& limit) {
   std::string words = std::to_string(limit.count) +
-                      (limit.unit.empty() ? "" : " ") + limit.unit.str() +
-                      " per " + period_in_words(limit) + ", capacity " +
-                      std::to_string(limit.rate.capacity);
+                      (limit.unit.empty() ? "" : " ") + limit.unit.str();
+  words += limit.algorithm == Algorithm::kConcurrent
+               ? " at once"
+               : " per " + period_in_words(limit) + ", capacity " +
+                     std::to_string(limit.rate.capacity);
   words += rules_in_words(limit);
   if (limit.cost != 1) words += ", cost x" + std::to_string(limit.cost);
   if (limit.mode != Mode::kEnforce) {

@@ -193,6 +193,7 @@ std::string explain_levels(const Plan& plan) {
     const Limit& limit = *level.limit;
     table.add(1, limit.policy.str(), limit_in_words(limit));
     table.add(2, "bucket", bucket_name(plan, level));
+    if (limit.algorithm == Algorithm::kConcurrent) continue;
     if (is_window(limit.algorithm)) {
       table.add(2, "window", period_in_words(limit) + ", all of it at once");
       continue;

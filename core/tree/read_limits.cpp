@@ -15,8 +15,8 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 5> kNumbers = {
-    "count", "burst", "max_burst", "cost", "buckets"};
+constexpr std::array<std::string_view, 6> kNumbers = {
+    "count", "burst", "max_burst", "cost", "buckets", "concurrent"};
 constexpr Words kModes = Words(kModeNames).first(3);
 // In the order of the enumerators.
 constexpr std::array<std::string_view, 2> kCharges = {"all_or_nothing",
@@ -141,10 +141,11 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
     return;
   }
   const bool number = contains(kNumbers, key.text);
-  const std::string must = std::string(key.text) + " must be a " +
-                           (number                 ? "whole number"
-                            : key.text == "period" ? "duration"
-                                                   : "word");
+  const std::string must =
+      std::string(key.text) + " must be a " +
+      (number                                       ? "whole number"
+       : key.text == "period" || key.text == "hold" ? "duration"
+                                                    : "word");
   const std::optional<Value> value =
       read_scalar(document_, node, must, problems_);
   if (!value) {
@@ -172,6 +173,8 @@ std::optional<Value>* LimitReader::rule_field(std::string_view key,
   if (key == "buckets") return &rules.buckets;
   if (key == "round") return &rules.round;
   if (key == "drain") return &rules.drain;
+  if (key == "hold") return &rules.hold;
+  if (key == "unsettled") return &rules.unsettled;
   return nullptr;
 }
 
@@ -180,6 +183,8 @@ void LimitReader::read_number(const Value& key, const Value& value,
   if (key.text == "count") {
     fields->count =
         take(parse_integer(value.text, 1), value.mark, "count ", fields);
+  } else if (key.text == "concurrent") {
+    fields->rules.concurrent = value;
   } else if (key.text == "cost") {
     fields->cost =
         take(parse_integer(value.text, 0), value.mark, "cost ", fields)
@@ -255,6 +260,7 @@ std::optional<T> LimitReader::take(Result<T> result, Mark mark,
 // Makes a limit of the fields, unless they contradict each other.
 void LimitReader::finish(const Fields& fields, Mark mark) {
   if (fields.broken) return;
+  if (fields.rules.concurrent) return finish_concurrent(fields, mark);
   if (!fields.count) problems_->add(mark, "count is missing");
   if (!fields.period) problems_->add(mark, "period is missing");
   if (!fields.count || !fields.period) return;
@@ -268,10 +274,28 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   const std::optional<Rate> rate =
       problems_->take(make_rate(*fields.count, period, capacity), mark);
   if (!rate) return;
+  add(fields, *rate, period, mark);
+}
+
+// A limit of what is held at once has no other rate.
+void LimitReader::finish_concurrent(const Fields& fields, Mark mark) {
+  const Value& most = *fields.rules.concurrent;
+  if (fields.count || fields.period) {
+    problems_->add(most.mark,
+                   "concurrent and count exclude each other: state two limits");
+    return;
+  }
+  const std::optional<std::int64_t> count = problems_->take(
+      parse_integer(most.text, 1, kMaxHolds), most.mark, "concurrent ");
+  if (count) add(fields, {Duration(1), *count}, Duration(1), mark);
+}
+
+void LimitReader::add(const Fields& fields, const Rate& rate, Duration period,
+                      Mark mark) {
   Limit limit;
-  limit.rate = *rate;
+  limit.rate = rate;
   limit.period = period;
-  limit.count = *fields.count;
+  limit.count = fields.count.value_or(rate.capacity);
   limit.cost = fields.cost;
   limit.mode = fields.mode;
   limit.charge = fields.charge.value_or(charge_);
@@ -286,7 +310,9 @@ void LimitReader::name_all() {
   std::unordered_set<std::string_view> names;
   for (std::size_t i = 0; i < limits_.size(); ++i) {
     Limit& limit = limits_[i];
-    if (limit.name.empty()) {
+    if (limit.name.empty() && limit.algorithm == Algorithm::kConcurrent) {
+      limit.name = "concurrent";
+    } else if (limit.name.empty()) {
       limit.name = std::to_string(limit.count) + "/" + period_in_words(limit);
     }
     if (!names.insert(limit.name.view()).second) {

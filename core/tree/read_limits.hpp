@@ -23,10 +23,11 @@ namespace limitree {
 inline constexpr std::array<std::string_view, 8> kNodeKeys = {
     "limits",      "children", "overrides", "key",
     "ipv6_prefix", "inherit",  "share",     "charge"};
-inline constexpr std::array<std::string_view, 16> kLimitKeys = {
-    "name",    "count", "period", "burst",   "max_burst", "algorithm",
-    "mode",    "cost",  "charge", "overrun", "align",     "timezone",
-    "buckets", "round", "drain",  "unit"};
+inline constexpr std::array<std::string_view, 19> kLimitKeys = {
+    "name",      "count",    "period",    "burst",     "max_burst",
+    "algorithm", "mode",     "cost",      "charge",    "overrun",
+    "align",     "timezone", "buckets",   "round",     "drain",
+    "unit",      "hold",     "unsettled", "concurrent"};
 
 // Reads `charge: independent | all_or_nothing`, of a limit or a whole tree.
 std::optional<Charge> read_charge(const YamlDocument& document,
@@ -46,7 +47,7 @@ class LimitReader {
  private:
   // What has been read of one limit.
   struct Fields {
-    std::optional<std::int64_t> count;
+    std::optional<std::int64_t> count;  // or of `concurrent`
     std::optional<std::int64_t> capacity;
     std::optional<Duration> period;
     std::int64_t cost = 1;
@@ -75,6 +76,8 @@ class LimitReader {
   std::optional<T> take(Result<T> result, Mark mark, std::string_view what,
                         Fields* fields);
   void finish(const Fields& fields, Mark mark);
+  void finish_concurrent(const Fields& fields, Mark mark);
+  void add(const Fields& fields, const Rate& rate, Duration period, Mark mark);
   void name_all();
 
   const YamlDocument& document_;

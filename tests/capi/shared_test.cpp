@@ -83,7 +83,7 @@ TEST_F(Shared, LimitersOnOneFileShareTheirBuckets) {
   limitree_store_file file;
   ASSERT_EQ(limitree_limiter_store_file(one, &file, nullptr), LIMITREE_OK);
   EXPECT_EQ(std::string_view(file.path.data, file.path.size), path());
-  EXPECT_EQ(file.version, 1);
+  EXPECT_EQ(file.version, 2);
   EXPECT_EQ(file.bytes, static_cast<int64_t>(fs::file_size(path())));
   EXPECT_EQ(file.processes, 2);
   limitree_limiter_free(other);

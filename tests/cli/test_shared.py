@@ -50,7 +50,7 @@ def test_ping_tells_what_the_file_is(url, tmp_path):
     size = os.stat(tmp_path / "limits").st_size
     lines = good("ping", "--store", url).splitlines()
     assert lines[0].startswith(f"{url} answered in ")
-    assert lines[1] == f"file:      {tmp_path}/limits, format 1"
+    assert lines[1] == f"file:      {tmp_path}/limits, format 2"
     assert re.fullmatch(rf"bytes:     [0-9,]+ in memory of {size:,}", lines[2])
     assert lines[3] == "buckets:   2 of 5,000"
     assert lines[4] == "processes: 0"

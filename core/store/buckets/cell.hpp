@@ -1,5 +1,6 @@
-// The state of one bucket of a window algorithm: a slot of 32 bytes, and for
-// logs a separate block of entries (log_block.hpp).
+// The state of one bucket of a window algorithm, or of one that holds units: a
+// slot of 32 bytes, and a separate block for the entries of a log
+// (log_block.hpp) or for holds (hold_block.hpp).
 
 #ifndef LIMITREE_STORE_BUCKETS_CELL_HPP
 #define LIMITREE_STORE_BUCKETS_CELL_HPP
@@ -16,14 +17,15 @@ struct Cell {
 
   // When all of it stops counting, in microseconds since kEver; the part of the
   // ceiling used at the last charge, in 126ths, or kDenies; whether it is a
-  // sliding_tail; and whether it holds `log`.
+  // sliding_tail; and whether it has `log`.  Both: the block of holds.
   std::uint64_t over_at : 55;
   std::uint64_t part : 7;
   std::uint64_t has_tail : 1;
   std::uint64_t has_log : 1;
 
   // The start of the window, or the time at which the oldest unit of a log
-  // leaves, in microseconds.
+  // leaves, in microseconds.  Of a GCRA that holds units: the TAT in
+  // nanoseconds.
   std::int64_t start;
   struct Units {
     std::uint32_t current;
@@ -47,6 +49,7 @@ struct Cell {
     return at_micros(static_cast<std::int64_t>(over_at) + kEver);
   }
   Instant started() const { return at_micros(start); }
+  bool has_holds() const { return has_log != 0 && has_tail != 0; }
   void set_over(Instant at) {
     const std::int64_t micros = at.time_since_epoch() / kMicrosecond;
     over_at = static_cast<std::uint64_t>(micros - kEver) &
@@ -107,6 +110,7 @@ struct Cell {
 
   // When units begin to leave.  In a fixed window all leave at once.
   Instant leaves_from() const {
+    if (has_holds()) return over();
     const Instant begin = started();
     if (has_log != 0) return begin;
     if (has_tail == 0) return over();

@@ -52,7 +52,7 @@ Status BucketShards<Memory>::decide_levels(Plan* plan) {
   if (!locked.ok()) [[unlikely]]
     return locked.failure();
   load(&work, now, plan);
-  if (plan->operation == Operation::kAuthorize) [[likely]] {
+  if (is_asked(plan->operation)) [[likely]] {
     judge_charge<true>(Operation::kAuthorize, plan->levels.data(), work.count(),
                        plan->denied);
   } else {
@@ -195,9 +195,7 @@ void BucketShards<Memory>::store_mixed(const MixedRequest& ask,
       continue;
     }
     one.release(place_of(work.tags[i]));
-    if (is_held(*plan, level)) {
-      one.hold(level, ask.now, place_of(work.tags[i]));
-    }
+    one.keep(*plan, level, ask.now, place_of(work.tags[i]));
   }
   for (std::size_t i = 0; i < work.count(); ++i) {
     Level& level = plan->levels[i];

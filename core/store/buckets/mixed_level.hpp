@@ -1,5 +1,8 @@
 // A level of a request in which some levels are not plain GCRA: evaluated
 // first, and written after all levels are judged.
+//
+// Only the files that instantiate MixedLevel include held_level.hpp, which
+// defines its functions for limits that hold units.
 
 #ifndef LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP
 #define LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP
@@ -11,12 +14,15 @@
 
 #include "base/calendar.hpp"
 #include "base/demand.hpp"
+#include "base/held_bucket.hpp"
+#include "base/judge.hpp"
 #include "base/leaky_step.hpp"
 #include "base/plan.hpp"
 #include "base/sliding_tail.hpp"
 #include "base/unit_log.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/cell.hpp"
+#include "store/buckets/hold_block.hpp"
 #include "store/buckets/log_block.hpp"
 #include "store/buckets/slot_table.hpp"
 
@@ -47,8 +53,13 @@ struct MixedRequest {
 //   void free_log(link)
 //   void write(Cell*, const Cell&, LogBlock*, const LogEdit&)
 //                                 sets a cell and changes its log in one step
+//   void write(Cell*, const Cell&, const HoldBlock&, const HoldEdit&, rate)
+//                                 the same for its holds
 template <typename Place>
 class MixedLevel {
+  // A block of holds that is kept without holds: 1 KiB.
+  static constexpr std::uint32_t kKeptRoom = 1024 / sizeof(LogEntry);
+
  public:
   // Uninitialized until evaluate(): see InlineVector.
   MixedLevel() = default;
@@ -68,8 +79,8 @@ class MixedLevel {
 
   // Makes sure of memory for insert().  Returns false if there is none.
   bool reserve(const Level& level, Instant now, Place place) {
-    return is_window(level.limit->algorithm) ? place.cells.reserve(now)
-                                             : place.buckets.reserve(now);
+    return has_cell(level) ? place.cells.reserve(now)
+                           : place.buckets.reserve(now);
   }
 
   // For a level that is not charged: releases what was prepared.
@@ -77,8 +88,8 @@ class MixedLevel {
     if (fresh_.link != 0) place.cells.memory().free_log(fresh_.link);
     fresh_ = {};
   }
-  // Then writes its bucket as it is.  REQUIRES: is_held().
-  void hold(const Level& level, Instant now, Place place);
+  // Then writes its bucket as it is, if that has changed: see is_held().
+  void keep(const Plan& plan, const Level& level, Instant now, Place place);
 
  private:
   static std::int64_t micros_of(Instant at) {
@@ -95,6 +106,9 @@ class MixedLevel {
   Log<LogEdit> log_of(const Limit& limit, Instant now) {
     return {&edit_, limit.period, limit.rules->bucket, now};
   }
+  bool has_cell(const Level& level) const {
+    return holds_ || is_window(level.limit->algorithm);
+  }
 
   template <typename Algorithm>
   void evaluate_tat(const Demand& demand, const Limit& limit);
@@ -103,19 +117,31 @@ class MixedLevel {
   void finish_counts(Instant over);
   Status evaluate_log(const MixedRequest& ask, const Demand& demand,
                       const Level& level, Place place);
+  Status evaluate_holds(const MixedRequest& ask, const Demand& demand,
+                        const Level& level, Place place);
+  void evaluate_hold(const Demand& demand, HeldBucket* bucket);
+  Status prepare_holds(const MixedRequest& ask, const HeldBucket& bucket,
+                       const Rate& rate, Place place);
+  bool finish_holds(const Level& level, Instant now);
   Instant new_tat(const Level& level, Instant now) const;
   bool finish(const Level& level, Instant now);
 
   Usage usage_;
   std::uint64_t tag_;
-  Bucket* bucket_;        // null: there is none
-  Cell* cell_;            // the same
-  Instant tat_;           // after the charge
-  Cell next_;             // the cell after the charge
-  LogEdit edit_;          // of the log
-  LinkedLog log_;         // that of the cell
-  LinkedLog fresh_;       // to replace it
-  std::int64_t more_;     // units for the log: see unit_log.hpp
+  Bucket* bucket_;     // null: there is none
+  Cell* cell_;         // the same
+  Instant tat_;        // after the charge
+  Cell next_;          // the cell after the charge
+  LogEdit edit_;       // of the log
+  LinkedLog log_;      // that of the cell
+  LinkedLog fresh_;    // to replace it
+  std::int64_t more_;  // units for the log: see unit_log.hpp
+  bool holds_;         // whether the bucket can have holds
+  bool books_;         // whether holds have ended, and that is to be written
+  HoldEdit booked_;    // of the holds, if nothing else changes
+  HoldEdit charged_;   // the same after the charge
+  std::int64_t booked_start_;  // of the cell, in the same two cases
+  std::int64_t charged_start_;
   std::int64_t highest_;  // units that the bucket can hold
   std::int64_t ceiling_;  // units that it admits now
 };
@@ -130,6 +156,8 @@ Status MixedLevel<Place>::evaluate(const MixedRequest& ask, Level* level,
   cell_ = nullptr;
   log_ = {};
   fresh_ = {};
+  holds_ = false;
+  books_ = false;
   if (limit.is_plain()) {
     bucket_ = place.buckets.find(tag);
     level->debt = bucket_ == nullptr ? Duration::zero()
@@ -138,10 +166,14 @@ Status MixedLevel<Place>::evaluate(const MixedRequest& ask, Level* level,
   }
   highest_ = highest_ceiling_of(limit);
   ceiling_ = ceiling_of(limit, plan.pressure);
-  const Demand demand{plan.operation,      level->cost, ceiling_,
-                      limit.rate.capacity, ask.now,     plan.wants_growth,
-                      limit.charge};
+  const Demand demand{plan.operation,      level->cost,     ceiling_,
+                      limit.rate.capacity, ask.now,         plan.wants_growth,
+                      limit.charge,        plan.reservation};
   level->usage = &usage_;
+  if (limit.holds()) {
+    cell_ = place.cells.find(tag);
+    return evaluate_holds(ask, demand, *level, place);
+  }
   switch (limit.algorithm) {
     case Algorithm::kGcra:
       bucket_ = place.buckets.find(tag);
@@ -153,6 +185,10 @@ Status MixedLevel<Place>::evaluate(const MixedRequest& ask, Level* level,
       return {};
     case Algorithm::kFixedWindow:
       cell_ = place.cells.find(tag);
+      // A reload may have taken `hold` away.
+      if (cell_ != nullptr && cell_->has_holds()) {
+        return evaluate_holds(ask, demand, *level, place);
+      }
       evaluate_fixed_window(demand, limit);
       return {};
     case Algorithm::kSlidingTail:
@@ -163,6 +199,8 @@ Status MixedLevel<Place>::evaluate(const MixedRequest& ask, Level* level,
     case Algorithm::kSlidingWindow:
       cell_ = place.cells.find(tag);
       return evaluate_log(ask, demand, *level, place);
+    case Algorithm::kConcurrent:
+      break;  // always holds
   }
   return {};
 }
@@ -249,6 +287,7 @@ Instant MixedLevel<Place>::new_tat(const Level& level, Instant now) const {
 template <typename Place>
 bool MixedLevel<Place>::finish(const Level& level, Instant now) {
   const Limit& limit = *level.limit;
+  if (holds_) return finish_holds(level, now);
   next_.set_used(level.usage->charged.used, limit.cost, ceiling_);
   if (traits_of(limit.algorithm).kept == Kept::kCounts) return true;
   Log<LogEdit> log = log_of(limit, now);
@@ -273,13 +312,17 @@ void MixedLevel<Place>::update(const Level& level, Instant now, Place place) {
   if (!finish(level, now)) {
     release(place);
     memory.discard(cell_);
-  } else if (next_.has_log == 0) {
-    memory.write(cell_, next_);
-  } else if (fresh_.link == 0) {
-    memory.write(cell_, next_, log_.block, edit_);
+  } else if (next_.has_log != 0 && fresh_.link == 0) {
+    if (holds_) {
+      memory.write(cell_, next_, HoldBlock(log_.block),
+                   level.verdict.charged ? charged_ : booked_,
+                   level.limit->rate);
+    } else {
+      memory.write(cell_, next_, log_.block, edit_);
+    }
   } else {
     // Nobody else sees the new block before the cell names it.
-    edit_.apply(fresh_.block);
+    if (fresh_.link != 0 && !holds_) edit_.apply(fresh_.block);
     memory.write(cell_, next_);
     fresh_ = {};
     if (log_.link != 0) memory.free_log(log_.link);
@@ -287,9 +330,11 @@ void MixedLevel<Place>::update(const Level& level, Instant now, Place place) {
 }
 
 template <typename Place>
-void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
+void MixedLevel<Place>::keep(const Plan& plan, const Level& level, Instant now,
+                             Place place) {
   const Limit& limit = *level.limit;
-  if (limit.is_plain()) return update(level, now, place);
+  if (!books_ && !is_held(plan, level)) return;
+  if (holds_ || limit.is_plain()) return update(level, now, place);
   const Demand nothing{Operation::kPeek, 0, highest_, limit.rate.capacity, now};
   more_ = 0;
   usage_.charged = usage_.left;
@@ -310,6 +355,8 @@ void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
     case Algorithm::kLeakyStep:
       evaluate_tat<LeakyStep>(nothing, limit);
       break;
+    case Algorithm::kConcurrent:
+      break;  // always holds
   }
   update(level, now, place);
 }
@@ -317,7 +364,7 @@ void MixedLevel<Place>::hold(const Level& level, Instant now, Place place) {
 template <typename Place>
 bool MixedLevel<Place>::insert(const MixedRequest& ask, const Level& level,
                                Place place) {
-  if (!is_window(level.limit->algorithm)) {
+  if (!has_cell(level)) {
     const Instant tat = new_tat(level, ask.now);
     // At the end of time, or given back.
     if (tat <= ask.now) return false;
@@ -328,7 +375,7 @@ bool MixedLevel<Place>::insert(const MixedRequest& ask, const Level& level,
     release(place);
     return false;
   }
-  if (fresh_.link != 0) edit_.apply(fresh_.block);
+  if (fresh_.link != 0 && !holds_) edit_.apply(fresh_.block);
   fresh_ = {};
   return place.cells.insert(next_, ask.now, ask.tags);
 }

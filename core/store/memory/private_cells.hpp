@@ -42,6 +42,11 @@ class PrivateCells : public PrivateLines<Cell> {
     edit.apply(block);
     *cell = value;
   }
+  void write(Cell* cell, const Cell& value, HoldBlock block,
+             const HoldEdit& edit, const Rate& rate) {
+    block.apply(edit, rate);
+    *cell = value;
+  }
   void discard(Cell* cell) {
     const std::uint64_t log = cell->has_log != 0 ? cell->log : 0;
     cell->forget();

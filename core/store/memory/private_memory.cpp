@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 
+#include "store/buckets/held_level.hpp"
 #include "store/buckets/log_collection.hpp"
 
 namespace limitree {

@@ -173,7 +173,8 @@ bool RedisStore::start(Pending* pending, Status* status) {
 void RedisStore::add_resets(const Plan& plan, PlainTask* task) const {
   for (const Level& level : plan.levels) {
     const Address address = address_of(plan, level, settings_.prefix);
-    task->add(router_->slot_of(address.key), reset_command(address));
+    task->add(router_->slot_of(address.key),
+              reset_command(address, level.limit->holds()));
   }
 }
 

@@ -26,13 +26,14 @@
 #include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/cell.hpp"
+#include "store/buckets/hold_block.hpp"
 #include "store/buckets/log_block.hpp"
 #include "store/buckets/slot_table.hpp"
 
 namespace limitree::shared {
 
 inline constexpr char kMagic[8] = {'l', 'i', 'm', 'i', 't', 'r', 'e', 'e'};
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::uint32_t kByteOrder = 0x01020304;
 inline constexpr std::uint64_t kPage = 4096;
 inline constexpr std::uint32_t kProcessSlots = 1024;
@@ -93,13 +94,22 @@ struct TableWords {
 // A change of a cell and its log that is being written.  A process that finds
 // the lock of a dead owner writes it again.
 struct Journal {
-  std::uint64_t steps;  // 0: nothing; 1: a cell; 2: and a log
+  struct Holds {
+    std::uint32_t used;
+    std::uint32_t count;
+    Hold hold;
+  };
+
+  std::uint64_t steps;  // 0: nothing; 1: a cell; 2: and a log; 3: and holds
   std::uint64_t slot;   // of the cell, in the file
   Cell cell;
   std::uint64_t link;  // of the log
   LogBlock::Head head;
-  std::uint32_t place;  // of the entry; LogEdit::kNone: none
-  LogEntry entry;
+  std::uint32_t place;  // of the entry or the hold; LogEdit::kNone: none
+  union {
+    LogEntry entry;
+    Holds holds;
+  };
 };
 
 // The time of a request, and the word of the process slot whose clock it is

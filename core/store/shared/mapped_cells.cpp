@@ -4,6 +4,7 @@
 #include <atomic>
 #include <string>
 
+#include "store/buckets/held_level.hpp"
 #include "store/buckets/log_collection.hpp"
 
 namespace limitree {
@@ -54,20 +55,48 @@ void MappedCells::write(Cell* cell, const Cell& value, LogBlock* block,
   in_order();
 }
 
+void MappedCells::write(Cell* cell, const Cell& value, HoldBlock block,
+                        const HoldEdit& edit, const Rate& rate) {
+  journal_->slot = slot_offset(cell);
+  journal_->cell = value;
+  journal_->link = value.log;
+  journal_->head = edit.head;
+  journal_->place = edit.place;
+  journal_->holds.used = edit.used;
+  journal_->holds.count = edit.count;
+  journal_->holds.hold = edit.hold;
+  in_order();
+  journal_->steps = 3;
+  in_order();
+  block.apply(edit, rate);
+  *cell = value;
+  in_order();
+  journal_->steps = 0;
+  in_order();
+}
+
 void MappedCells::finish() {
   const Journal todo = *journal_;
   const Lines all = lines();
   const std::uint64_t first = all.count == 0 ? 0 : slot_offset(all.slots);
   const std::uint64_t at = todo.slot - first;
   const bool has_place =
-      (todo.steps == 1 || todo.steps == 2) && at % sizeof(Cell) == 0 &&
+      todo.steps >= 1 && todo.steps <= 3 && at % sizeof(Cell) == 0 &&
       at / sizeof(Cell) < std::uint64_t{all.count} * Lines::kSlots;
   if (!has_place) return;
-  if (todo.steps == 2) {
+  if (todo.steps > 1) {
     LogBlock* const block = slab_.block_of(todo.link, todo.head);
     if (block == nullptr) return;
-    if (todo.place < todo.head.room) block->entry(todo.place) = todo.entry;
-    block->set_head(todo.head);
+    if (todo.steps == 3) {
+      block->set_head(todo.head);
+      if (HoldBlock holds(block); holds) {
+        holds.redo({todo.head, todo.holds.used, todo.holds.count, todo.place,
+                    false, todo.holds.hold});
+      }
+    } else {
+      if (todo.place < todo.head.room) block->entry(todo.place) = todo.entry;
+      block->set_head(todo.head);
+    }
   }
   all.slots[at / sizeof(Cell)] = todo.cell;
 }

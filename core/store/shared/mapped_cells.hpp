@@ -35,6 +35,8 @@ class MappedCells : public MappedLines<Cell> {
   void write(Cell* cell, const Cell& value);
   void write(Cell* cell, const Cell& value, LogBlock* block,
              const LogEdit& edit);
+  void write(Cell* cell, const Cell& value, HoldBlock block,
+             const HoldEdit& edit, const Rate& rate);
   void discard(Cell* cell) {
     const std::uint64_t log = cell->has_log != 0 ? cell->log : 0;
     cell->forget();

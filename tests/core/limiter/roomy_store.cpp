@@ -33,7 +33,7 @@ class RoomyStore final : public Store {
       const PrivatePlace place = place_of(*plan, level);
       if (!level.verdict.charged) {
         mixed[i].release(place);
-        if (is_held(*plan, level)) mixed[i].hold(level, now, place);
+        mixed[i].keep(*plan, level, now, place);
       } else if (mixed[i].exists()) {
         mixed[i].update(level, now, place);
       } else {

@@ -12,15 +12,15 @@ namespace limitree::redis {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // A pause that does not fit into the time left is skipped: the next command
 // learns that its time has passed.
 bool pause(Duration length, Patience* patience) {
-  patience->look(Clock::now());
+  patience->look(SteadyClock::now());
   if (length >= patience->left()) return false;
   std::this_thread::sleep_for(length);
-  patience->look_after(length, Clock::now());
+  patience->look_after(length, SteadyClock::now());
   return true;
 }
 
@@ -40,7 +40,7 @@ struct BlockingDriver::Waiting {
 
 void BlockingDriver::run(Task* task, Duration timeout) {
   // One look at the clock: the thread may be stopped between two of them.
-  const Monotonic started = Clock::now();
+  const Monotonic started = SteadyClock::now();
   Patience patience(started, started + timeout);
   Task::Step step = task->start();
   bool in_time = true;
@@ -93,7 +93,7 @@ Node* BlockingDriver::find(const Target& target, Patience* patience) {
   for (bool concluded = false;; concluded = discover(patience)) {
     Node* const node = router_->route(target);
     if (node != nullptr) return node;
-    patience->look(Clock::now());
+    patience->look(SteadyClock::now());
     if (concluded || patience->over()) return nullptr;
   }
 }
@@ -132,7 +132,7 @@ bool BlockingDriver::follow(Waiting* me, Patience* patience) {
   Wakeup::Word word = Wakeup::Word::kNone;
   while (word != Wakeup::Word::kDone && !patience->over()) {
     word = me->wakeup.wait(word, patience->wait_until());
-    patience->look(Clock::now());
+    patience->look(SteadyClock::now());
   }
   if (word != Wakeup::Word::kDone) {
     const std::lock_guard lock(mutex_);
@@ -158,7 +158,7 @@ bool BlockingDriver::run_discovery(Patience* patience) {
   bool in_time = true;
   Task::Step step = task->start();
   while (step.kind != Task::Step::Kind::kDone) {
-    patience->look(Clock::now());
+    patience->look(SteadyClock::now());
     if (patience->over()) {
       if (step.kind == Task::Step::Kind::kSend)
         task->answered(Outcome::timed_out(false));
@@ -167,7 +167,7 @@ bool BlockingDriver::run_discovery(Patience* patience) {
     if (step.kind == Task::Step::Kind::kPause) {
       const Duration length = std::min(step.pause, patience->left());
       std::this_thread::sleep_for(length);
-      patience->look_after(length, Clock::now());
+      patience->look_after(length, SteadyClock::now());
       step = task->resumed();
       continue;
     }
@@ -185,7 +185,7 @@ bool BlockingDriver::run_discovery(Patience* patience) {
 
 // Sends a check if one is due, and hands on the answer to an earlier one.
 void BlockingDriver::check(Node* node) {
-  const Router::Check due = router_->check_due(node, Clock::now());
+  const Router::Check due = router_->check_due(node, SteadyClock::now());
   if (due.node != nullptr) pool_of(due.node).post(due.bytes);
   for (Node* const asked : {node, due.node}) {
     if (asked == nullptr) continue;

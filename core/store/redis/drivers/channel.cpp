@@ -10,7 +10,7 @@ namespace limitree::redis {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // While no more commands than this are in flight, writing at once saves the
 // newest command its wait; with more of them, a write for each would cost more.
@@ -157,7 +157,7 @@ std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
 Channel::Role Channel::begin(Waiter* me, bool asking) {
   const Turn turn(this);
   // Its time begins when the command can be sent.
-  me->patience.skip_to(Clock::now());
+  me->patience.skip_to(SteadyClock::now());
   const Monotonic now = running_time(me->patience.looked());
   if (!connection_.prepare(now, !has_reader())) return Role::kElsewhere;
   if (connection_.in_flight() >= kMaxInFlight) {
@@ -199,7 +199,7 @@ void Channel::wait(Waiter* me) {
 bool Channel::take_beat(Waiter* me) {
   const Turn turn(this);
   if (me->over()) return true;
-  const Monotonic now = me->patience.look(Clock::now());
+  const Monotonic now = me->patience.look(SteadyClock::now());
   const Monotonic time = running_time(now);
   connection_.run(time);
   if (!me->over() && me->patience.over()) expire(me);
@@ -228,7 +228,7 @@ void Channel::read(Waiter* me) {
 // Returns whether `me` is done with reading.  `readable`: what the wait found,
 // if there was one.
 bool Channel::step(Waiter* me, std::optional<bool> readable) {
-  const Monotonic now = me->patience.look(Clock::now());
+  const Monotonic now = me->patience.look(SteadyClock::now());
   const Monotonic time = running_time(now);
   if (!me->over()) {
     // Nothing expires before what has come is read.
@@ -256,7 +256,7 @@ void Channel::look(Waiter* me, Monotonic now) {
   if (callers() > 1 || !connection_.ready() || !look_.begin(now)) return;
   do {
     connection_.run(running_time(now));
-    now = Clock::now();
+    now = SteadyClock::now();
     if (me->over()) return look_.found(now);
   } while (look_.found_nothing(now) && callers() == 1);
 }

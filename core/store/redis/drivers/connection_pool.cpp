@@ -9,7 +9,7 @@ namespace limitree::redis {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 // Between two looks for late answers.
 constexpr auto kLookEvery = std::chrono::milliseconds(1);
@@ -57,7 +57,7 @@ bool ConnectionPool::may_try(Monotonic now) {
 }
 
 Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
-  const Monotonic started = patience->look(Clock::now());
+  const Monotonic started = patience->look(SteadyClock::now());
   // That is the caller's doing, and says nothing about the server.
   if (patience->over()) {
     node_->traffic().count(Failure::kLate);
@@ -69,10 +69,10 @@ Outcome ConnectionPool::exchange(Task* task, Patience* patience) {
                          "not tried, the last attempts failed");
   }
   Outcome outcome = attempt(*task, patience);
-  Monotonic now = patience->look(Clock::now());
+  Monotonic now = patience->look(SteadyClock::now());
   if (is_stale(outcome) && !patience->over()) {
     outcome = attempt(*task, patience);
-    now = patience->look(Clock::now());
+    now = patience->look(SteadyClock::now());
   }
   show_reply(task, &outcome);
   report(outcome, now - started, now, node_);
@@ -97,14 +97,14 @@ Outcome ConnectionPool::attempt(const Task& task, Patience* patience) {
 }
 
 void ConnectionPool::post(std::string_view bytes) {
-  const Monotonic now = Clock::now();
+  const Monotonic now = SteadyClock::now();
   if (node_->health().may_try(now)) channels_.front()->post(bytes, now);
 }
 
 std::optional<Outcome> ConnectionPool::take_posted() {
   std::optional<Outcome> outcome = channels_.front()->take_posted();
   if (outcome && outcome->fate == Outcome::Fate::kAnswered) {
-    report_answer(outcome->failure, Clock::now(), &node_->health());
+    report_answer(outcome->failure, SteadyClock::now(), &node_->health());
   }
   return outcome;
 }

@@ -60,10 +60,10 @@ LevelSet DecideTask::levels_of(const Group& group) const {
   return {order_.data() + group.first, group.count};
 }
 
-// Only kAuthorize can be denied, and then given back where it was charged.
+// Only what is asked for can be denied, and then given back where it was
+// charged.
 std::size_t DecideTask::parts() const {
-  const bool depend = groups_.size() > 1 &&
-                      operation_ == Operation::kAuthorize &&
+  const bool depend = groups_.size() > 1 && is_asked(operation_) &&
                       any_joint({order_.data(), order_.size()});
   return depend ? 1 : groups_.size();
 }
@@ -130,7 +130,7 @@ bool DecideTask::any_joint(LevelSet levels) const {
 
 Task::Step DecideTask::decided() {
   Group& group = groups_[group_++];
-  if (operation_ == Operation::kAuthorize) {
+  if (is_asked(operation_)) {
     denied_ |= denies(group);
     group.charged = charged_ && !denied_;
   }
@@ -138,23 +138,52 @@ Task::Step DecideTask::decided() {
 }
 
 // Gives back what groups were charged for a request that another one denied:
-// one call for each.
+// one call for each, and one more if units are held there.
 Task::Step DecideTask::give_back() {
   refunding_ = true;
-  while (group_ > 0) {
-    const Group& group = groups_[--group_];
+  while (next_to_give_back()) {
+    const Group& group = groups_[group_];
     refunded_.clear();
     for (const std::uint32_t i : levels_of(group)) {
       const Level& level = plan_->levels[i];
-      if (group.charged && is_joint(level.limit->charge) && fits(level)) {
+      const bool held =
+          operation_ == Operation::kReserve && level.limit->holds();
+      if (group.charged && held == cancels_ && fits(level) &&
+          is_joint(level.limit->charge)) {
         refunded_.push_back(i);
       }
     }
     if (refunded_.empty()) continue;
-    return send(Operation::kRefund, {refunded_.data(), refunded_.size()},
-                group.slot);
+    return cancels_ ? cancel(group.slot)
+                    : send(Operation::kRefund,
+                           {refunded_.data(), refunded_.size()}, group.slot);
   }
   return {};
+}
+
+// Goes on to what is held by a group, or to the group before it.
+bool DecideTask::next_to_give_back() {
+  cancels_ = !cancels_ && gives_back_ && operation_ == Operation::kReserve;
+  if (cancels_) return true;
+  if (group_ == 0) return false;
+  --group_;
+  gives_back_ = true;
+  return true;
+}
+
+// Settles what is held with nothing used.
+Task::Step DecideTask::cancel(std::int32_t slot) {
+  // send() may go on to others.
+  const std::vector<std::uint32_t> levels(refunded_.begin(), refunded_.end());
+  std::vector<std::int64_t> costs;
+  for (const std::uint32_t i : levels) {
+    costs.push_back(std::exchange(plan_->levels[i].cost, 0));
+  }
+  const Step step = send(Operation::kSettle, levels, slot);
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    plan_->levels[levels[k]].cost = costs[k];
+  }
+  return step;
 }
 
 // Charges that cannot be given back wear off by themselves: the request is

@@ -4,6 +4,7 @@
 // is charged by a call of its own, one after the other; when one of them
 // denies, those after it are not charged and those before it get back what they
 // were charged, except levels that are charged whatever others say: see Charge.
+// What they hold is cancelled: settled with a cost of 0.
 // So the admitted total never exceeds a limit: what was charged for a moment
 // can deny another request, but not admit one.  Where no slot depends on
 // another, a driver of event loops asks all of them at the same time.
@@ -67,6 +68,8 @@ class DecideTask final : public Task {
   Step decide_group();
   Step decided();
   Step give_back();
+  bool next_to_give_back();
+  Step cancel(std::int32_t slot);
   Step send(Operation operation, LevelSet levels, std::int32_t slot);
   Step retry(const Outcome& outcome);
   Step fail(Status status, bool in_time);
@@ -79,10 +82,12 @@ class DecideTask final : public Task {
   Usages usages_;                         // of levels that are not plain
   InlineVector<std::uint32_t, 6> order_;  // levels, group after group
   InlineVector<Group, 1> groups_;
-  std::size_t group_ = 0;   // the one under way
-  bool charged_ = false;    // by the call under way
-  bool denied_ = false;     // by one of the groups so far, or by the caller
-  bool refunding_ = false;  // the call under way gives back
+  std::size_t group_ = 0;    // the one under way
+  bool charged_ = false;     // by the call under way
+  bool denied_ = false;      // by one of the groups so far, or by the caller
+  bool refunding_ = false;   // the call under way gives back
+  bool gives_back_ = false;  // groups_[group_] is the one that gets back
+  bool cancels_ = false;     // what is held, instead of what was charged
   InlineVector<std::uint32_t, 6> refunded_;  // its levels
   Call call_;
   bool with_text_ = false;  // EVAL rather than EVALSHA

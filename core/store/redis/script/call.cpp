@@ -6,6 +6,7 @@
 
 #include "base/digits.hpp"
 #include "base/time.hpp"
+#include "store/redis/script/held_numbers.hpp"
 #include "store/redis/script/level_numbers.hpp"
 
 namespace limitree::redis {
@@ -21,6 +22,24 @@ if redis.call('HLEN', KEYS[1]) == 1 and
   redis.call('DEL', KEYS[1])
 end
 return count
+)";
+
+// The same with its holds: held_lua.hpp.
+constexpr std::string_view kResetHeld = R"(
+local fields = {ARGV[1], ARGV[1] .. '!h'}
+local head = redis.call('HMGET', KEYS[1], fields[2])[1]
+if head then
+  for place = 89, #head - 63, 64 do
+    fields[#fields + 1] =
+      string.format('%s!h%d', ARGV[1], (struct.unpack('<d', head, place)))
+  end
+end
+local count = redis.call('HDEL', KEYS[1], unpack(fields))
+if redis.call('HLEN', KEYS[1]) == 1 and
+  redis.call('HEXISTS', KEYS[1], ':') == 1 then
+  redis.call('DEL', KEYS[1])
+end
+return count > 0 and 1 or 0
 )";
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -44,6 +63,15 @@ void append_clock(Instant now, std::string* out) {
   append_word(std::string_view(digits).substr(1), out);
 }
 
+void append_id(const HoldId& id, std::string* out) {
+  char bytes[16];
+  for (int i = 0; i < 8; ++i) {
+    bytes[i] = static_cast<char>(id.high >> (56 - 8 * i));
+    bytes[8 + i] = static_cast<char>(id.low >> (56 - 8 * i));
+  }
+  append_word(std::string_view(bytes, sizeof bytes), out);
+}
+
 // Returns where in *out the first of them starts.
 std::size_t append_keys(const Plan& plan, const Families& families,
                         std::string_view prefix, std::string* out) {
@@ -64,7 +92,7 @@ std::size_t count_arguments(const Plan& plan, const Families& families,
     count += static_cast<std::size_t>(
         std::popcount(passed_numbers(plan.levels[i], layout)));
   }
-  if (layout != Layout::kLoop) return count;
+  if (!is_loop(layout)) return count;
   return count + families.members().size() + 4 * families.levels().size();
 }
 
@@ -72,7 +100,9 @@ void append_numbers(const Plan& plan, const Level& level, Layout layout,
                     const Now& now, std::string* out) {
   const std::uint32_t passed = passed_numbers(level, layout);
   if (passed == 0) return;
-  const bool by_calendar = kind_of(*level.limit) == Kind::kCalendar;
+  const Kind kind = kind_of(*level.limit);
+  const bool by_calendar =
+      kind == Kind::kCalendar || kind == Kind::kHeldCalendar;
   const LevelNumbers numbers =
       numbers_of(plan, level,
                  now.has_value() ? *now
@@ -85,7 +115,7 @@ void append_numbers(const Plan& plan, const Level& level, Layout layout,
 
 void append_arguments(const Plan& plan, const Families& families, Layout layout,
                       const Now& now, std::string* out) {
-  if (layout != Layout::kLoop) {
+  if (!is_loop(layout)) {
     for (const std::uint32_t i : families.levels()) {
       append_numbers(plan, plan.levels[i], layout, now, out);
     }
@@ -114,9 +144,13 @@ void append_arguments(const Plan& plan, const Families& families, Layout layout,
 
 Status out_of_range(const Plan& plan, LevelSet levels, const Now& now) {
   for (const std::uint32_t i : levels) {
-    if (plan.levels[i].cost < 0) {
+    const std::int64_t cost = plan.levels[i].cost;
+    if (cost < 0 &&
+        !(plan.operation == Operation::kSettle && cost == kAsHeld)) {
       return Status(Code::kInvalidArgument, "the cost is negative");
     }
+    Status held = can_be_held(*plan.levels[i].limit);
+    if (!held.ok()) return held;
   }
   if (now.has_value() && (*now < kFirstInstant || *now > kLastInstant)) {
     return Status(Code::kInvalidArgument,
@@ -190,6 +224,7 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   eval_.clear();
   evalsha_.clear();
   words_ = 3 + families.members().size() + (now.has_value() ? 3 : 0) +
+           (families.any_holds(plan) ? 1 : 0) +
            count_arguments(plan, families, layout);
   append_array(words_, &evalsha_);
   append_word("EVALSHA", &evalsha_);
@@ -198,6 +233,7 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   keys_ = append_keys(plan, families, prefix, &evalsha_);
   key_count_ = families.members().size();
   if (now.has_value()) append_clock(*now, &evalsha_);
+  if (families.any_holds(plan)) append_id(plan.reservation.id, &evalsha_);
   append_arguments(plan, families, layout, now, &evalsha_);
   return {};
 }
@@ -258,9 +294,9 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
   return {};
 }
 
-std::string reset_command(const Address& address) {
-  return command_of(
-      {"EVAL", kReset.substr(1), "1", address.key, address.field});
+std::string reset_command(const Address& address, bool holds) {
+  return command_of({"EVAL", holds ? kResetHeld.substr(1) : kReset.substr(1),
+                     "1", address.key, address.field});
 }
 
 }  // namespace limitree::redis

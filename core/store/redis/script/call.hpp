@@ -9,7 +9,8 @@
 // a field for each level, named by the static rest of the path and the limit's
 // suffix ("" for the family's own level, "trade", "trade:spot#daily").  The
 // field ":", which no path can name, is the script's own: a second up to which
-// the key lives at least.
+// the key lives at least.  A level that can hold units has more fields:
+// held_lua.hpp.
 
 #ifndef LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP
 #define LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP
@@ -49,7 +50,8 @@ class Call {
   // one call, all of the plan or in a cluster those of one slot.  `plan` is
   // read here and in read_reply() only.
   // kInvalidArgument if a cost is negative, or a caller's clock names an
-  // instant before 1970 or too late for now + burst offset.
+  // instant before 1970 or too late for now + burst offset, or a limit has a
+  // hold and can_be_held() says no.
   // REQUIRES: `levels` is not empty.
   Status encode(const Plan& plan, LevelSet levels, std::string_view prefix,
                 const Now& now, Scripts* scripts = &Scripts::of_process());
@@ -78,7 +80,8 @@ class Call {
 };
 
 // The command that forgets a bucket; its reply is 1, or 0 if there was none.
-std::string reset_command(const Address& address);
+// `holds`: that of a limit that can hold units, with its holds.
+std::string reset_command(const Address& address, bool holds = false);
 
 }  // namespace limitree::redis
 

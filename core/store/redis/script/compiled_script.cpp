@@ -3,6 +3,7 @@
 #include <memory>
 #include <string_view>
 
+#include "store/redis/script/held_numbers.hpp"
 #include "store/redis/script/script_writer.hpp"
 
 namespace limitree::redis {
@@ -27,10 +28,17 @@ void append_limit(const Limit& limit, std::string* out) {
   append_bytes(limit.rules->overrun, out);
 }
 
+// A reservation charges what can hold nothing.
+Operation operation_of(const Plan& plan, bool holds) {
+  return plan.operation == Operation::kReserve && !holds ? Operation::kAuthorize
+                                                         : plan.operation;
+}
+
 // For a part of a plan, the outcome of the whole is not known.
 bool tells_both_sides(const Plan& plan, const Families& families,
                       const Level& level) {
-  return kind_of(*level.limit) == Kind::kLog &&
+  const Kind kind = kind_of(*level.limit);
+  return (kind == Kind::kLog || can_hold(kind)) &&
          families.levels().size() < plan.levels.size();
 }
 
@@ -38,10 +46,13 @@ bool tells_both_sides(const Plan& plan, const Families& families,
 void write_signature(const Plan& plan, const Families& families,
                      bool callers_clock, Layout layout, std::string* out) {
   out->clear();
-  out->push_back(static_cast<char>(plan.operation));
+  const bool holds = layout == Layout::kHeldLoop ||
+                     (layout != Layout::kLoop && families.any_holds(plan));
+  out->push_back(static_cast<char>(operation_of(plan, holds)));
   out->push_back(static_cast<char>(plan.only_looks));
   out->push_back(static_cast<char>(callers_clock));
-  if (layout == Layout::kLoop) return;
+  out->push_back(static_cast<char>(holds));
+  if (is_loop(layout)) return;
   std::size_t at = 0;
   for (const Families::Member& member : families.members()) {
     append_bytes(member.levels, out);
@@ -55,6 +66,9 @@ void write_signature(const Plan& plan, const Families& families,
           static_cast<char>(tells_both_sides(plan, families, level)));
       out->push_back(when_charged(plan, level));
       if (layout == Layout::kWritten) append_limit(*level.limit, out);
+      if (level.limit->holds()) {
+        append_bytes(held_numbers(plan, level, 0)[kFlagsNumber], out);
+      }
       append_field(plan, member.family, level, out);
       out->push_back('\0');  // which append_segment() never writes
     }
@@ -107,7 +121,8 @@ Compiled Scripts::find(const Plan& plan, const Families& families,
     if (found.script == nullptr) found = find_in(&passed_, Layout::kPassed);
     if (found.script != nullptr) return found;
   }
-  return find_in(&loops_, Layout::kLoop);
+  return find_in(&loops_,
+                 families.any_holds(plan) ? Layout::kHeldLoop : Layout::kLoop);
 }
 
 }  // namespace limitree::redis

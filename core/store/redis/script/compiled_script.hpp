@@ -7,10 +7,12 @@
 // KEYS   families: hashes with a field for each bucket (call.hpp), and the
 //        field ":", a second until which the key lives at least
 // ARGV   with a caller's clock now, as seconds, microseconds and three digits
-//        of nanoseconds; then what the layout asks for
+//        of nanoseconds; if a level can hold units, the 16 bytes of the
+//        reservation; then what the layout asks for
 // Returns, separated by blanks: "+" if anything was charged, else "-"; now, as
 // seconds and nanoseconds; and a word about each bucket as it was found, empty
-// if there was nothing: its state, and of a log what became of it.
+// if there was nothing: its state, and of a log what became of it.  Of a bucket
+// that can hold units, the word has all that a Usage has: read_held().
 //
 // A bucket never owes more than it holds, unless it is a counter, which counts
 // what does not fit.  Where a state is dated after that (a limit was relaxed, a
@@ -56,8 +58,9 @@ class Scripts {
                 std::string* scratch);
 
  private:
-  // For each operation, with the server's clock and with a caller's.
-  static constexpr std::size_t kLoopScripts = 10;
+  // For each operation, with the server's clock and with a caller's, without
+  // levels that can hold and with them.
+  static constexpr std::size_t kLoopScripts = 10 + 16;
 
   ScriptTable written_;
   ScriptTable passed_;

@@ -44,6 +44,13 @@ class Families {
   const InlineVector<Member, 4>& members() const { return members_; }
   const InlineVector<std::uint32_t, 8>& levels() const { return levels_; }
 
+  // Whether any of these levels can hold units.
+  bool any_holds(const Plan& plan) const {
+    bool any = false;
+    for (const std::uint32_t i : levels_) any |= plan.levels[i].limit->holds();
+    return any;
+  }
+
  private:
   // Of each of some levels, its index in members_.
   using Members = InlineVector<std::uint32_t, 8>;

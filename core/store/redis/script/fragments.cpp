@@ -3,6 +3,8 @@
 #include <initializer_list>
 #include <utility>
 
+#include "store/redis/script/held_lua.hpp"
+
 namespace limitree::redis {
 
 namespace {
@@ -331,6 +333,8 @@ const Fragments& fragments_of(Kind kind) {
   static constexpr Fragments kFixed = fixed(kReadFixed);
   static constexpr Fragments kFirst = fixed(kReadFirst);
   static constexpr Fragments kCalendar = fixed(kReadCalendar);
+  static const Fragments holding = {
+      .read = held::kRead, .denies = "$h.denies", .word_left = "$h.word"};
   switch (kind) {
     case Kind::kGcra:
       break;
@@ -347,6 +351,11 @@ const Fragments& fragments_of(Kind kind) {
       return kStepFragments;
     case Kind::kLog:
       return kLogFragments;
+    case Kind::kHeldGcra:
+    case Kind::kHeldFixed:
+    case Kind::kHeldCalendar:
+    case Kind::kConcurrent:
+      return holding;
   }
   return kGcraFragments;
 }
@@ -361,6 +370,7 @@ void set_fragments(Kind kind, bool small, LuaNames* names) {
               {"read_units", kReadUnits.substr(1)},
               {"side_left", kSideLeft.substr(1)},
               {"waits", kWaits.substr(1)},
+              {"rule", can_hold(kind) ? held::rule_of(kind) : ""},
               {"units", kind == Kind::kFirst ? kUnitsOfFirst : kUnitsOfWindow},
               {"weight", small && kind == Kind::kTail ? kSmallWeight : up}}) {
     names->set(name, text);

@@ -1,7 +1,6 @@
 #include "store/redis/script/level_numbers.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/calendar.hpp"
 #include "base/fixed_window.hpp"
@@ -9,6 +8,8 @@
 #include "base/sliding_tail.hpp"
 #include "base/time.hpp"
 #include "base/unit_log.hpp"
+#include "store/redis/script/held_numbers.hpp"
+#include "store/redis/script/script_numbers.hpp"
 
 namespace limitree::redis {
 
@@ -16,11 +17,6 @@ namespace {
 
 // More than any bucket holds: about 300 years.
 constexpr std::int64_t kEndlessMicros = 10'000'000'000'000'000;
-
-std::int64_t micros_of(Instant at) {
-  return at.time_since_epoch() / kMicrosecond;
-}
-std::int64_t micros_of(Duration time) { return time / kMicrosecond; }
 
 LevelNumbers gcra_numbers(const Demand& demand, const Limit& limit) {
   const Duration interval = limit.rate.emission_interval;
@@ -41,48 +37,10 @@ LevelNumbers gcra_numbers(const Demand& demand, const Limit& limit) {
           top.count() % 1000};
 }
 
-// Takes decimal numbers, between colons, off the front of a word; of an empty
-// one they are 0.
-class Numbers {
- public:
-  explicit Numbers(std::string_view text) : text_(text), empty_(text.empty()) {}
-
-  std::int64_t next() {
-    if (empty_) return 0;
-    std::uint64_t value = 0;
-    const char* const end = text_.data() + text_.size();
-    const auto [at, error] = std::from_chars(text_.data(), end, value);
-    if (error != std::errc() || value > INT64_MAX) {
-      ok_ = false;
-      return 0;
-    }
-    text_.remove_prefix(static_cast<std::size_t>(at - text_.data()));
-    if (text_.starts_with(':')) {
-      text_.remove_prefix(1);
-    } else {
-      ended_ = text_.empty();
-    }
-    return static_cast<std::int64_t>(value);
-  }
-  // Microseconds since 1970.
-  Instant next_instant() {
-    const std::int64_t micros = next();
-    if (micros > INT64_MAX / 1000) ok_ = false;
-    return ok_ ? Instant(micros * kMicrosecond) : Instant();
-  }
-  bool all_read() const { return empty_ || (ok_ && ended_); }
-
- private:
-  std::string_view text_;
-  const bool empty_;
-  bool ok_ = true;
-  bool ended_ = false;
-};
-
 // The script has looked through the log: what is used, and when how much of it
 // has left.
-bool read_log(const Demand& demand, Numbers* words, Usage* usage) {
-  Numbers& numbers = *words;
+bool read_log(const Demand& demand, ReplyNumbers* words, Usage* usage) {
+  ReplyNumbers& numbers = *words;
   const std::int64_t used = numbers.next();
   const auto wait = [&] {
     return wait_until(numbers.next_instant(), demand.now);
@@ -108,7 +66,10 @@ bool read_log(const Demand& demand, Numbers* words, Usage* usage) {
 Kind kind_of(const Limit& limit) {
   switch (limit.algorithm) {
     case Algorithm::kGcra:
+      if (limit.holds()) return Kind::kHeldGcra;
       break;
+    case Algorithm::kConcurrent:
+      return Kind::kConcurrent;
     case Algorithm::kLeakyStep:
       return Kind::kStep;
     case Algorithm::kSlidingLog:
@@ -117,6 +78,10 @@ Kind kind_of(const Limit& limit) {
     case Algorithm::kSlidingTail:
       return limit.rules->round_up ? Kind::kTailUp : Kind::kTail;
     case Algorithm::kFixedWindow:
+      if (limit.holds()) {
+        return limit.rules->align == Align::kCalendar ? Kind::kHeldCalendar
+                                                      : Kind::kHeldFixed;
+      }
       switch (limit.rules->align) {
         case Align::kEpoch:
           break;
@@ -140,6 +105,14 @@ const std::array<std::string_view, kNumbers>& number_names(Kind kind) {
   static constexpr Names kLog = {"cost", "ceiling", "period", "join",
                                  "capacity"};
   static constexpr Names kWindow = {"cost", "ceiling", "period"};
+  static constexpr Names kHeldGcra = {"cost", "ceiling", "lasts", "flags",
+                                      "interval"};
+  static constexpr Names kHeldFixed = {"cost", "ceiling", "lasts", "flags",
+                                       "period"};
+  static constexpr Names kHeldCalendar = {"cost",   "ceiling", "lasts", "flags",
+                                          "before", "start",   "stop",  "next",
+                                          "third",  "fourth"};
+  static constexpr Names kConcurrent = {"cost", "ceiling", "lasts", "flags"};
   switch (kind) {
     case Kind::kGcra:
       return kGcra;
@@ -149,6 +122,14 @@ const std::array<std::string_view, kNumbers>& number_names(Kind kind) {
       return kStep;
     case Kind::kLog:
       return kLog;
+    case Kind::kHeldGcra:
+      return kHeldGcra;
+    case Kind::kHeldFixed:
+      return kHeldFixed;
+    case Kind::kHeldCalendar:
+      return kHeldCalendar;
+    case Kind::kConcurrent:
+      return kConcurrent;
     case Kind::kFixed:
     case Kind::kFirst:
     case Kind::kTail:
@@ -187,6 +168,14 @@ LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now) {
   switch (kind_of(limit)) {
     case Kind::kGcra:
       break;
+    case Kind::kHeldGcra:
+      return held_numbers(plan, level, limit.rate.emission_interval.count());
+    case Kind::kHeldFixed:
+      return held_numbers(plan, level, micros_of(limit.period));
+    case Kind::kHeldCalendar:
+      return held_calendar_numbers(plan, level, now);
+    case Kind::kConcurrent:
+      return held_numbers(plan, level, 0);
     case Kind::kFixed:
     case Kind::kFirst:
     case Kind::kTail:
@@ -220,10 +209,14 @@ std::uint32_t varying_numbers(const Level& level) {
   const Limit& limit = *level.limit;
   const bool idle = !limit.is_plain() && limit.rules->overrun_when_idle;
   if (!idle && level.cost == limit.cost &&
-      limit.algorithm != Algorithm::kFixedWindow) [[likely]]
+      limit.algorithm != Algorithm::kFixedWindow && !limit.holds()) [[likely]]
     return 0;
   const Kind kind = kind_of(limit);
   std::uint32_t bits = 0;
+  if (can_hold(kind)) {
+    bits = level.cost != limit.cost ? 0b101 : 0b100;
+    return kind == Kind::kHeldCalendar ? bits | 0b1111110000 : bits;
+  }
   if (kind == Kind::kGcra) {
     if (level.cost != limit.cost) bits |= 0b11;
     if (idle) bits |= 0b1111;
@@ -238,11 +231,12 @@ std::uint32_t varying_numbers(const Level& level) {
 }
 
 char when_charged(const Plan& plan, const Level& level) {
+  if (is_about_hold(plan.operation)) return '1';
   if (plan.operation == Operation::kPeek || !is_charged(level.mode) ||
       level.cost == 0) {
     return '0';
   }
-  if (plan.operation != Operation::kAuthorize) return '1';
+  if (!is_asked(plan.operation)) return '1';
   switch (level.limit->charge) {
     case Charge::kAllOrNothing:
       break;
@@ -269,9 +263,11 @@ std::uint32_t passed_numbers(const Level& level, Layout layout) {
     case Layout::kPassed:
       return named_numbers(kind_of(*level.limit));
     case Layout::kLoop:
+      return (1u << kLoopNumbers) - 1;
+    case Layout::kHeldLoop:
       break;
   }
-  return kAllNumbers;
+  return (1u << kNumbers) - 1;
 }
 
 bool read_usage(const Plan& plan, const Level& level, std::string_view word,
@@ -284,7 +280,8 @@ bool read_usage(const Plan& plan, const Level& level, std::string_view word,
     *usage = evaluate(demand, &bucket);
     return true;
   };
-  Numbers numbers(word);
+  ReplyNumbers numbers(word);
+  if (limit.holds()) return !word.empty() && read_held(demand, &numbers, usage);
   switch (limit.algorithm) {
     case Algorithm::kGcra: {
       const Instant tat{Duration(numbers.next())};
@@ -309,6 +306,7 @@ bool read_usage(const Plan& plan, const Level& level, std::string_view word,
     }
     case Algorithm::kSlidingLog:
     case Algorithm::kSlidingWindow:
+    case Algorithm::kConcurrent:
       break;
   }
   return !word.empty() && read_log(demand, &numbers, usage);

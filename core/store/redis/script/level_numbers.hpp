@@ -5,11 +5,14 @@
 #define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/demand.hpp"
 #include "base/plan.hpp"
+#include "base/time.hpp"
+#include "store/redis/script/script_numbers.hpp"
 
 namespace limitree::redis {
 
@@ -30,7 +33,11 @@ enum class Layout : std::uint8_t {
   // is allowed or does not fit, "6" if it does not fit, "0" if no operation
   // may charge it), and its numbers.
   kLoop,
+  // The same where levels hold units: more numbers.
+  kHeldLoop,
 };
+
+constexpr bool is_loop(Layout layout) { return layout >= Layout::kLoop; }
 
 // The algorithms as scripts tell them apart.
 enum class Kind : std::uint8_t {
@@ -42,21 +49,29 @@ enum class Kind : std::uint8_t {
   kTailUp,  // `round: up`
   kStep,
   kLog,  // sliding_window too
+  // Limits with `hold`.
+  kHeldGcra,
+  kHeldFixed,
+  kHeldCalendar,
+  kConcurrent,
 };
-// The last of them is kLog.
+// Of those that hold nothing the last is kLog.
 inline constexpr std::size_t kKinds = static_cast<std::size_t>(Kind::kLog) + 1;
+inline constexpr std::size_t kAllKinds =
+    static_cast<std::size_t>(Kind::kConcurrent) + 1;
+
+constexpr bool can_hold(Kind kind) { return kind > Kind::kLog; }
 
 Kind kind_of(const Limit& limit);
-
-inline constexpr std::size_t kNumbers = 6;
-using LevelNumbers = std::array<std::int64_t, kNumbers>;
 
 // What the numbers of a kind are called; "" are not used.
 //
 // The server's clock decides in which window a request falls.  Windows by a
 // calendar are computed here: the script is sent the one of this process's
 // clock, from `start` to `stop`, where the one before begins and where the next
-// one ends, and refuses to decide if it finds itself in none of them.
+// one ends, and refuses to decide if it finds itself in none of them.  Where
+// units are held, it is sent two more windows: a day has 23 hours at least, and
+// a hold at most 24.
 const std::array<std::string_view, kNumbers>& number_names(Kind kind);
 std::uint32_t named_numbers(Kind kind);  // as bits
 
@@ -66,7 +81,6 @@ LevelNumbers numbers_of(const Plan& plan, const Level& level, Instant now);
 
 // Which of them its limit alone does not determine, as bits.
 std::uint32_t varying_numbers(const Level& level);
-inline constexpr std::uint32_t kAllNumbers = (1u << kNumbers) - 1;
 
 // Which of a level's numbers are arguments, as bits.
 std::uint32_t passed_numbers(const Level& level, Layout layout);
@@ -78,7 +92,7 @@ bool may_deny(const Plan& plan, const Level& level);
 
 // Whether the operation charges, or only looks at what that would do.
 constexpr bool charges(Operation operation) {
-  return operation == Operation::kAuthorize || operation == Operation::kPeek;
+  return is_asked(operation) || operation == Operation::kPeek;
 }
 
 // What is asked of a bucket.

@@ -68,6 +68,19 @@ local c_d, c_e, c_f = ARGV[at + 6] + 0, ARGV[at + 7] + 0, ARGV[at + 8] + 0
 )";
 inline constexpr std::string_view kEndOfLevel = "end\nat = at + 9\nend\n";
 
+// The same in Layout::kHeldLoop.
+inline constexpr std::string_view kHeldTables = "local h = {}\n";
+inline constexpr std::string_view kEachHeldLevel = R"(
+for j = 1, count do
+i = i + 1
+local kind, when, field = ARGV[at], ARGV[at + 2], ARGV[fields + j]
+local c_a, c_b, c_c = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5] + 0
+local c_d, c_e, c_f = ARGV[at + 6] + 0, ARGV[at + 7] + 0, ARGV[at + 8] + 0
+local c_g, c_h, c_i = ARGV[at + 9] + 0, ARGV[at + 10] + 0, ARGV[at + 11] + 0
+local c_j = ARGV[at + 12] + 0
+)";
+inline constexpr std::string_view kEndOfHeldLevel = "end\nat = at + 13\nend\n";
+
 // GCRA: subtracts what a caller's clock has below a microsecond; the debt after
 // a charge, of whole microseconds and of any.
 inline constexpr std::string_view kBorrow = R"(
@@ -162,6 +175,12 @@ do
   end
 end
 <note>end
+)";
+
+// A level that can hold: held_lua.hpp.
+inline constexpr std::string_view kChangeHeld = R"(
+if finish($h, <applies>, <writes>, <both>, set, gone) then flag = '+' end
+latest = max(latest, $h.life)
 )";
 
 // A key lives for twice the debt, so that the next request does not have to set

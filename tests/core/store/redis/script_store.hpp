@@ -53,7 +53,8 @@ class ScriptStore : public Store {
   Status reset(const Plan& plan) override {
     forgotten_ = 0;
     for (const Level& level : plan.levels) {
-      const Reply reply = send(reset_command(address_of(plan, level, kPrefix)));
+      const Reply reply = send(reset_command(address_of(plan, level, kPrefix),
+                                             level.limit->holds()));
       if (reply->type != REDIS_REPLY_INTEGER) return failure(*reply);
       forgotten_ += reply->integer;
     }

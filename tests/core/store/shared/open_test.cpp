@@ -76,7 +76,7 @@ TEST(SharedOpen, NamesOtherVersionsSizesAndByteOrders) {
   };
   EXPECT_EQ(
       with(offsetof(Header, version), std::string("\x09\0\0\0", 4)),
-      file.path() + ": has format version 9, this limitree knows 1" + kReset);
+      file.path() + ": has format version 9, this limitree knows 2" + kReset);
   EXPECT_EQ(
       with(offsetof(Header, byte_order), "\x01\x02\x03\x04"),
       file.path() + ": was made on a machine with another byte order" + kReset);

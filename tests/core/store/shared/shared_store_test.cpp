@@ -264,7 +264,7 @@ TEST(SharedStore, TellsWhatItIs) {
   const auto other = file.open();
   const StoreFile facts = one->file().value();
   EXPECT_EQ(facts.path, file.path());
-  EXPECT_EQ(facts.version, 1);
+  EXPECT_EQ(facts.version, 2);
   EXPECT_EQ(facts.processes, 2);
   struct stat on_disk {};
   ASSERT_EQ(stat(file.path().c_str(), &on_disk), 0);

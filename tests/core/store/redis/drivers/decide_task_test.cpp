@@ -344,6 +344,104 @@ TEST_F(DecideTaskTest, DecidesAsTheMemoryStoreDoes) {
   }
 }
 
+Limit held_limit(std::int64_t count, Duration hold) {
+  Limit limit = limit_of(std::chrono::milliseconds(700), count);
+  Rules rules;
+  rules.hold = hold;
+  limit.rules = std::make_shared<const Rules>(rules);
+  limit.suffix = "#held";
+  return limit;
+}
+
+TEST_F(DecideTaskTest, CancelsWhatIsHeldBeforeADenial) {
+  const Limit held = held_limit(10, std::chrono::seconds(9));
+  in_order({"a", "b", "c"});
+  ASSERT_TRUE(run(plan_of(Operation::kSpend, {"c"}, {&tight_}).get()).ok());
+  sent_ = 0;
+  // Slot "a" has a level that holds and one that is charged.
+  const auto plan = plan_of(Operation::kReserve, {"a", "a", "b", "c"},
+                            {&held, &wide_, &held, &tight_}, 1);
+  plan->reservation.id = {1, 2};
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_TRUE(aggregate(*plan).limited);
+  EXPECT_EQ(sent_, 6) << "three slots, two cancellations, and a refund";
+  for (const Level& level : plan->levels) {
+    EXPECT_FALSE(level.verdict.charged);
+    EXPECT_EQ(level.cost, 1);
+  }
+  EXPECT_EQ(debt("a"), Duration(0));
+  for (const std::string_view name : {"a", "b"}) {
+    const auto peek = plan_of(Operation::kPeek, {name}, {&held}, 0);
+    ASSERT_TRUE(run(peek.get()).ok());
+    EXPECT_EQ(peek->levels[0].verdict.remaining, 10);
+    EXPECT_EQ(peek->levels[0].verdict.reset_after, Duration(0));
+  }
+}
+
+// The hold of a slot that cannot be asked again ends by itself.
+TEST_F(DecideTaskTest, CancelsWhenALaterSlotFails) {
+  const Limit held = held_limit(10, std::chrono::seconds(9));
+  const auto plan = plan_of(Operation::kReserve, {"a", "b"}, {&held, &held});
+  int calls = 0;
+  const Status status =
+      run(plan.get(), [&](const Task&) -> std::optional<Outcome> {
+        if (++calls == 3) return error_reply("OOM command not allowed");
+        return std::nullopt;
+      });
+  EXPECT_EQ(status.code(), Code::kStoreUnavailable);
+  const auto peek = plan_of(Operation::kPeek, {"a"}, {&held}, 0);
+  ASSERT_TRUE(run(peek.get()).ok());
+  EXPECT_EQ(peek->levels[0].verdict.remaining, 10);
+}
+
+// In any number of slots, reservations are those of the memory store.
+TEST_F(DecideTaskTest, ReservesAsTheMemoryStoreDoes) {
+  in_order({"c", "a", "e", "b", "d"});
+  MemoryStore memory(1000, clock_.clock());
+  std::vector<Limit> limits = {held_limit(3, std::chrono::seconds(2)),
+                               held_limit(20, std::chrono::seconds(30)),
+                               held_limit(8, std::chrono::seconds(5))};
+  limits[2].mode = Mode::kShadow;
+  limits.push_back(limit_of(std::chrono::milliseconds(300), 30));
+  constexpr std::string_view kNames[] = {"a", "b", "c", "d", "e"};
+  std::mt19937 random(7);
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    const Operation operation = random() % 4 == 0   ? Operation::kSettle
+                                : random() % 9 == 0 ? Operation::kPeek
+                                                    : Operation::kReserve;
+    std::vector<std::string_view> names;
+    std::vector<const Limit*> met;
+    for (std::size_t k = 0; k < std::size(kNames); ++k) {
+      const Limit& limit = limits[k % limits.size()];
+      if (random() % 2 == 0) continue;
+      if (operation == Operation::kSettle && !limit.holds()) continue;
+      names.push_back(kNames[k]);
+      met.push_back(&limit);
+    }
+    if (names.empty()) continue;
+    const std::int64_t cost = random() % 4;
+    const std::uint64_t id =
+        operation == Operation::kSettle
+            ? i - std::min<std::uint64_t>(i, 1 + random() % 9)
+            : i;
+    const auto ours = plan_of(operation, names, met, cost);
+    const auto theirs = plan_of(operation, names, met, cost);
+    ours->reservation.id = theirs->reservation.id = {5, id};
+    ASSERT_TRUE(run(ours.get()).ok());
+    ASSERT_TRUE(memory.decide(theirs.get()).ok());
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const Verdict& a = ours->levels[k].verdict;
+      const Verdict& b = theirs->levels[k].verdict;
+      ASSERT_EQ(a.limited, b.limited) << i;
+      ASSERT_EQ(a.remaining, b.remaining) << i;
+      ASSERT_EQ(a.reset_after, b.reset_after) << i;
+      ASSERT_EQ(a.next_after, b.next_after) << i;
+      ASSERT_EQ(a.charged, b.charged) << i;
+    }
+    clock_.advance(std::chrono::milliseconds(random() % 900));
+  }
+}
+
 TEST_F(DecideTaskTest, FollowsWhereItIsSent) {
   const auto plan = plan_of(Operation::kAuthorize, {"a"}, {&wide_});
   int calls = 0;

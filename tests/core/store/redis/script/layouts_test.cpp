@@ -65,6 +65,12 @@ Limit limit_of(Kind kind, std::int64_t count, Duration period) {
       limit.algorithm =
           count % 2 == 0 ? Algorithm::kSlidingLog : Algorithm::kSlidingWindow;
       if (count % 2 != 0) rules.bucket = period / 4;
+      break;
+    case Kind::kHeldGcra:
+    case Kind::kHeldFixed:
+    case Kind::kHeldCalendar:
+    case Kind::kConcurrent:
+      break;  // holds_differential_test.cpp
   }
   limit.rules = std::make_shared<const Rules>(std::move(rules));
   limit.suffix = traits_of(limit.algorithm).suffix;
@@ -454,6 +460,11 @@ std::string state_of(Kind kind, std::int64_t at, std::int64_t units,
     case Kind::kStep:
       return std::to_string(at);
     case Kind::kLog:
+      break;
+    case Kind::kHeldGcra:
+    case Kind::kHeldFixed:
+    case Kind::kHeldCalendar:
+    case Kind::kConcurrent:
       break;
   }
   return log_of({at, at + gap, at + 2 * gap});
