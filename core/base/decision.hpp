@@ -26,6 +26,8 @@ struct Decision {
   Duration next_after = Duration(0);  // until an identical request fits
   std::int32_t binding = -1;          // index of the binding level; -1: none
   std::int32_t level_count = 0;       // levels of the plan, counted or not
+  std::int32_t held = 0;  // levels that hold now, or whose hold was settled or
+                          // extended; set by Limiter
 };
 
 // Joins the verdicts that judge() has set in `plan`.  A level that counts

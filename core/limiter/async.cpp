@@ -47,9 +47,10 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     }
   }
 
-  Status walk(std::span<const UnitCost> units) {
-    Status status = limiter_.match(
-        *snapshot_, {{path_costs_.data(), path_costs_.size()}, units}, &plan());
+  // `costs` has the paths that were copied.
+  Status walk(Costs costs) {
+    costs.paths = {path_costs_.data(), path_costs_.size()};
+    Status status = limiter_.match(*snapshot_, costs, &plan());
     if (wants_reports_) reports_.resize(plan().levels.size());
     return status;
   }
@@ -65,6 +66,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
       // Only the status is reported.
     } else if (status.ok()) {
       aggregate(plan(), &decision);
+      count_held(plan(), &decision);
       report(*snapshot_, plan(), &reports_);
       limiter_.record(*snapshot_, plan(), decision);
     } else {
@@ -94,7 +96,7 @@ bool Limiter::decide_async(Operation operation, const Costs& costs,
       std::make_unique<Request>(this, Pending::Kind::kDecide, operation,
                                 answer->reports != nullptr, listener);
   request->copy(costs.paths);
-  *status = request->walk(costs.units);
+  *status = request->walk(costs);
   const Plan& plan = request->plan();
   if (status->ok() && !plan.levels.empty() &&
       !store_->start(request.get(), status)) {
@@ -106,6 +108,7 @@ bool Limiter::decide_async(Operation operation, const Costs& costs,
     return true;
   }
   aggregate(plan, &answer->decision);
+  count_held(plan, &answer->decision);
   record(request->snapshot(), plan, answer->decision);
   if (answer->reports != nullptr) {
     answer->reports->resize(plan.levels.size());

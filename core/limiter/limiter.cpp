@@ -4,116 +4,21 @@
 #include <utility>
 
 #include "base/judge.hpp"
-#include "text/problems.hpp"
 
 namespace limitree {
-
-namespace {
-
-// Bytes of one segment of a path.  Hashing more would take longer than any
-// caller intends.
-constexpr std::size_t kMaxPathBytes = std::size_t{1} << 26;
-
-bool acceptable(const PathCost& path_cost) {
-  std::size_t longest = 0;
-  for (const std::string_view segment : path_cost.path) {
-    longest = std::max(longest, segment.size());
-  }
-  return path_cost.cost >= 0 && longest <= kMaxPathBytes;
-}
-
-// Returns why `path_cost` is not valid.
-Status refuse(const PathCost& path_cost) {
-  if (path_cost.cost < 0) {
-    return Status(Code::kInvalidArgument, "cost must not be negative, is " +
-                                              std::to_string(path_cost.cost));
-  }
-  return Status(
-      Code::kInvalidArgument,
-      "a segment has more than " + std::to_string(kMaxPathBytes) + " bytes");
-}
-
-Status too_many_levels(std::span<const PathCost> path_costs, std::size_t path,
-                       std::size_t levels) {
-  const std::string paths =
-      path_costs.size() == 1
-          ? "the path meets "
-          : "the first " + std::to_string(path + 1) + " of " +
-                std::to_string(path_costs.size()) + " paths meet ";
-  return Status(Code::kInvalidArgument, paths + std::to_string(levels) +
-                                            " limits, the most is " +
-                                            std::to_string(kMaxLevels));
-}
-
-std::string joined(const std::set<std::string_view>& names) {
-  std::string text;
-  for (const std::string_view name : names) {
-    text.append(text.empty() ? "" : ", ").append(name);
-  }
-  return text;
-}
-
-// Checks the names and the numbers of costs in other units than kRequestUnit.
-Status check_units(const std::set<std::string_view>& known,
-                   std::span<const UnitCost> costs) {
-  for (std::size_t i = 0; i < costs.size(); ++i) {
-    const std::string_view unit = costs[i].unit;
-    const auto same = [unit](const UnitCost& c) { return c.unit == unit; };
-    std::string wrong;
-    if (unit == kRequestUnit) {
-      wrong = "the cost in request is that of each path";
-    } else if (!known.contains(unit)) {
-      wrong = "no limit counts " + quote(unit) +
-              (known.empty() ? "" : ", they count " + joined(known));
-    } else if (costs[i].units < 0) {
-      wrong = "cost in " + std::string(unit) + " must not be negative, is " +
-              std::to_string(costs[i].units);
-    } else if (std::ranges::any_of(costs.first(i), same)) {
-      wrong = std::string(unit) + " is named twice";
-    }
-    if (!wrong.empty()) return Status(Code::kInvalidArgument, std::move(wrong));
-  }
-  return {};
-}
-
-// Sets the costs of levels that count another unit than kRequestUnit.
-Status charge_units(std::span<const UnitCost> costs, Plan* plan) {
-  for (Level& level : plan->levels) {
-    const Limit& limit = *level.limit;
-    if (limit.unit.empty()) continue;
-    const auto named =
-        std::ranges::find(costs, limit.unit.view(), &UnitCost::unit);
-    if (named != costs.end()) {
-      level.cost = saturating_cost(named->units, limit.cost);
-    } else if (level.cost != 0 || !costs.empty()) {  // 0 alone only looks
-      return Status(Code::kInvalidArgument, limit.policy.str() + " counts " +
-                                                limit.unit.str() +
-                                                ", and the request names none");
-    }
-  }
-  return {};
-}
-
-}  // namespace
-
-Status check_path_count(std::size_t paths) {
-  if (paths <= kMaxPaths) return {};
-  return Status(Code::kInvalidArgument, "there are " + std::to_string(paths) +
-                                            " paths, the most is " +
-                                            std::to_string(kMaxPaths));
-}
 
 // Walks all paths down the tree, and joins their common levels.
 Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
                       Plan* plan) const {
   const std::span<const PathCost> path_costs = costs.paths;
   const std::vector<Limit>& local = snapshot.local_limits;
+  const bool settles = is_about_hold(plan->operation);
   if (!local.empty()) plan->local_limits = local.data();
   if (path_costs.size() > kMaxPaths) return check_path_count(path_costs.size());
   for (std::size_t i = 0; i < path_costs.size(); ++i) {
     const std::size_t before = plan->levels.size();
-    if (!acceptable(path_costs[i])) [[unlikely]]
-      return refuse(path_costs[i]);
+    if (!acceptable(path_costs[i], settles ? kAsHeld : 0)) [[unlikely]]
+      return refuse_path(path_costs[i]);
     if (Status status =
             snapshot.tree->match(path_costs[i].path, path_costs[i].cost, plan);
         !status.ok()) {
@@ -128,10 +33,11 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
       level.mode = mode_of(level.mode, path_costs[i].part);
     }
   }
-  if (!snapshot.units.empty() || !costs.units.empty()) [[unlikely]] {
-    Status status = check_units(snapshot.units, costs.units);
-    if (status.ok()) status = charge_units(costs.units, plan);
-    if (!status.ok()) return status;
+  const Counted counted{snapshot.units, snapshot.has_slots};
+  if (!is_simple(counted, costs, plan->operation)) [[unlikely]] {
+    if (Status status = set_costs(counted, costs, plan); !status.ok()) {
+      return status;
+    }
   }
   if (snapshot.has_rules)
     plan->pressure = pressure_.load(std::memory_order_relaxed);
@@ -181,6 +87,16 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
   }
 }
 
+// How many levels hold, or did.
+void Limiter::count_held(const Plan& plan, Decision* decision) {
+  if (plan.operation != Operation::kReserve && !is_about_hold(plan.operation)) {
+    return;
+  }
+  for (const Level& level : plan.levels) {
+    decision->held += level.limit->holds() && level.verdict.charged ? 1 : 0;
+  }
+}
+
 Status Limiter::decide(Operation operation, const Costs& costs,
                        LevelReports* reports, Decision* decision) {
   Reader reader(this);
@@ -197,6 +113,7 @@ Status Limiter::decide(Operation operation, const Costs& costs,
     return status;
   }
   aggregate(plan, decision);
+  count_held(plan, decision);
   record(reader.snapshot(), plan, *decision, &reader.stripe());
   if (reports != nullptr) report(reader.snapshot(), plan, reports);
   return {};
@@ -236,14 +153,14 @@ Status Limiter::reset(Path path, bool leaf_only) {
 
 void Limiter::record(const Snapshot& snapshot, const Plan& plan,
                      const Decision& decision) {
-  if (plan.operation != Operation::kAuthorize) return;
+  if (!is_asked(plan.operation)) return;
   Reader reader(this);
   record(snapshot, plan, decision, &reader.stripe());
 }
 
 void Limiter::record(const Snapshot& snapshot, const Plan& plan,
                      const Decision& decision, Stripe* stripe) {
-  if (plan.operation != Operation::kAuthorize) return;
+  if (!is_asked(plan.operation)) return;
   stripe->count(decision);
   for (const Level& level : plan.levels) {
     stripe->count(snapshot.policy(level), level, !decision.limited);
@@ -262,7 +179,7 @@ std::string Limiter::describe() { return current()->tree->describe(); }
 
 Result<std::string> Limiter::explain(Path path) {
   const PathCost path_cost{path, 0};
-  if (!acceptable(path_cost)) return refuse(path_cost);
+  if (!acceptable(path_cost)) return refuse_path(path_cost);
   return current()->tree->explain(path);
 }
 
@@ -318,6 +235,11 @@ EnvoyStats Limiter::envoy_stats() {
 void Limiter::before_fork() {
   reload_mutex_.lock();
   for (Stripe& stripe : stripes_) stripe.lock();
+}
+
+void Limiter::after_fork_in_child() {
+  hold_ids_.forked();
+  after_fork();
 }
 
 void Limiter::after_fork() {

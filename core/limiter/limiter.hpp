@@ -26,7 +26,9 @@
 #include "descriptors/answer.hpp"
 #include "descriptors/descriptors.hpp"
 #include "descriptors/request.hpp"
+#include "limiter/costs.hpp"
 #include "limiter/hit_metrics.hpp"
+#include "limiter/hold_ids.hpp"
 #include "limiter/metrics.hpp"
 #include "limiter/options.hpp"
 #include "store/decorators/over_cache.hpp"
@@ -35,34 +37,6 @@
 #include "tree/tree.hpp"
 
 namespace limitree {
-
-// A path, and the tokens to take along it.
-struct PathCost {
-  Path path;
-  std::int64_t cost = 1;
-  Part part = Part::kCharge;
-};
-
-// The units of one kind to take: see Limit::unit.
-struct UnitCost {
-  std::string_view unit;
-  std::int64_t units = 0;
-};
-
-// What a request costs: along each path, whose cost is in kRequestUnit, and on
-// all paths in other units.
-struct Costs {
-  Costs(std::span<const PathCost> all_paths,  // NOLINT: implicit
-        std::span<const UnitCost> other_units = {})
-      : paths(all_paths), units(other_units) {}
-
-  std::span<const PathCost> paths;
-  std::span<const UnitCost> units;
-};
-
-// kInvalidArgument if this is too many paths for one request.  For callers that
-// would copy the paths first.
-Status check_path_count(std::size_t paths);
 
 // The verdict of one level, for callers that need more than the decision.
 struct LevelReport {
@@ -151,10 +125,14 @@ class Limiter final : private ForkGuard {
   // larger cost and both parts.  `reports`, which may be null, gets a report of
   // each level.  Fails as Tree::match() and Store::decide() do, and with
   // kInvalidArgument for more than kMaxPaths paths or kMaxLevels levels, if a
-  // limit counts a unit that `costs` does not name, and for a unit that no
-  // limit of the tree counts.
+  // limit counts a unit that `costs` does not name, for a unit that no limit of
+  // the tree counts, and for a kAuthorize or kSpend that meets a limit of what
+  // is held at once.
   Status decide(Operation operation, const Costs& costs, LevelReports* reports,
                 Decision* decision);
+
+  // A new id for a kReserve.
+  HoldId new_hold_id() { return hold_ids_.next(); }
 
   // A loop for pending requests, which must be destroyed before the limiter;
   // null if nothing is ever pending.
@@ -260,6 +238,7 @@ class Limiter final : private ForkGuard {
     std::vector<Limit> local_limits;
     std::set<std::string_view> units;  // of its limits, but kRequestUnit
     bool has_rules = false;            // some limits are not plain
+    bool has_slots = false;            // some are Algorithm::kConcurrent
     std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;
@@ -280,6 +259,7 @@ class Limiter final : private ForkGuard {
   void count_error();
   static void report(const Snapshot& snapshot, const Plan& plan,
                      LevelReports* reports);
+  static void count_held(const Plan& plan, Decision* decision);
   std::shared_ptr<Snapshot> snapshot_of(
       std::shared_ptr<const Tree> tree,
       std::shared_ptr<const LoadedRules> rules);
@@ -289,6 +269,7 @@ class Limiter final : private ForkGuard {
   void replace(std::shared_ptr<const Snapshot> snapshot);
   void before_fork() override;
   void after_fork() override;
+  void after_fork_in_child() override;
 
   const std::unique_ptr<Store> store_;
   const bool remote_;
@@ -300,6 +281,7 @@ class Limiter final : private ForkGuard {
   const Clock clock_;
   const std::unique_ptr<OverCache> over_cache_;  // may be null
   std::atomic<std::int32_t> pressure_{kFullPressure};
+  HoldIds hold_ids_;
   Stripes stripes_;
   std::mutex reload_mutex_;  // taken before any stripe
   Policies policies_;        // guarded by reload_mutex_

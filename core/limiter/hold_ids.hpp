@@ -1,0 +1,48 @@
+// Ids of holds: random bits that nobody can guess, so that nobody settles what
+// others hold.
+
+#ifndef LIMITREE_LIMITER_HOLD_IDS_HPP
+#define LIMITREE_LIMITER_HOLD_IDS_HPP
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "base/hold.hpp"
+#include "store/entropy.hpp"
+#include "store/siphash.hpp"
+
+namespace limitree {
+
+// A keyed hash of 1, 2, ...; thread-safe.
+class HoldIds {
+ public:
+  HoldIds() : key_{random_word(), random_word()} {}
+
+  HoldId next() {
+    SipHash hash(key_);
+    hash.absorb(count_.fetch_add(1, std::memory_order_relaxed));
+    const std::uint64_t high = hash.finish();
+    hash.absorb(high);
+    return {high, hash.finish()};
+  }
+
+  // So that a child does not make the ids of its parent.  REQUIRES: no other
+  // thread.
+  void forked() {
+    SipHash hash(key_);
+    hash.absorb(static_cast<std::uint64_t>(getpid()));
+    key_.k0 = hash.finish();
+    hash.absorb(key_.k0);
+    key_.k1 = hash.finish();
+  }
+
+ private:
+  SipKey key_;
+  std::atomic<std::uint64_t> count_{1};
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_LIMITER_HOLD_IDS_HPP
