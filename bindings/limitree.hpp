@@ -185,6 +185,11 @@ struct Decision : limitree_decision {
   }
 };
 
+// A decision, and what it takes to settle it: see limitree_reserve.
+struct Reservation : Decision {
+  limitree_hold hold;
+};
+
 // UTF-8 text that the library made.
 class Text {
  public:
@@ -415,6 +420,42 @@ class Limiter {
         costs.size(), levels.data(), levels.size(), decision, &reason);
     if (reason != nullptr) error->reset(reason);
     return status;
+  }
+
+  // Holds units until their cost is known, for `hold_ns`; 0: for as long as
+  // each limit says.
+  Reservation reserve(std::span<const limitree_path> paths,
+                      std::span<const limitree_cost> costs = {},
+                      std::int64_t hold_ns = 0,
+                      std::span<limitree_level> levels = {}) {
+    Reservation made;
+    check(limitree_reserve, get(), paths.data(), paths.size(), costs.data(),
+          costs.size(), hold_ns, &made.hold, levels.data(), levels.size(),
+          &made);
+    return made;
+  }
+  // Each of these is about the paths of the reservation; `held` of the decision
+  // is the number of levels where the hold still was.
+  Decision settle(const limitree_hold& hold,
+                  std::span<const limitree_path> paths,
+                  std::span<const limitree_cost> costs = {}) {
+    Decision decision;
+    check(limitree_settle, get(), &hold, paths.data(), paths.size(),
+          costs.data(), costs.size(), &decision);
+    return decision;
+  }
+  Decision cancel(const limitree_hold& hold,
+                  std::span<const limitree_path> paths) {
+    Decision decision;
+    check(limitree_cancel, get(), &hold, paths.data(), paths.size(), &decision);
+    return decision;
+  }
+  Decision extend(const limitree_hold& hold,
+                  std::span<const limitree_path> paths, std::int64_t hold_ns) {
+    Decision decision;
+    check(limitree_extend, get(), &hold, paths.data(), paths.size(), hold_ns,
+          &decision);
+    return decision;
   }
 
   // Replaces the limit tree, or throws and keeps the old one.

@@ -148,27 +148,23 @@ limitree_status start(limitree_limiter* limiter, void* request, Levels levels,
   return pending ? LIMITREE_PENDING : status;
 }
 
-limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
-                             std::span<const limitree_path> paths,
-                             std::span<const limitree_cost> costs,
-                             void* request, Levels levels,
-                             limitree_decision* decision,
-                             limitree_error** error) noexcept {
+// `read` reads the request.
+template <typename Read>
+limitree_status start_decision(limitree_limiter* limiter, Operation operation,
+                               void* request, Levels levels,
+                               limitree_decision* decision,
+                               limitree_error** error, Read&& read) noexcept {
   return start(limiter, request, levels, {}, error,
                [&](AsyncCall* listener, bool* pending) -> Status {
                  require(decision, "decision");
                  PathRequest parsed;
-                 if (Status bad = check_operation(operation); !bad.ok())
-                   return bad;
-                 if (Status bad = parsed.read(paths, costs); !bad.ok())
-                   return bad;
+                 if (Status bad = read(&parsed); !bad.ok()) return bad;
                  LevelReports reports;
                  Answer answer;
                  if (levels.wanted()) answer.reports = &reports;
                  Status outcome;
                  *pending = !limiter->limiter.decide_async(
-                     static_cast<Operation>(operation), parsed.costs(), &answer,
-                     listener, &outcome);
+                     operation, parsed.costs(), &answer, listener, &outcome);
                  if (*pending || !outcome.ok()) return outcome;
                  fill(answer.decision, decision);
                  levels.fill(reports);
@@ -176,7 +172,33 @@ limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
                });
 }
 
+limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
+                             std::span<const limitree_path> paths,
+                             std::span<const limitree_cost> costs,
+                             void* request, Levels levels,
+                             limitree_decision* decision,
+                             limitree_error** error) noexcept {
+  return start_decision(limiter, static_cast<Operation>(operation), request,
+                        levels, decision, error, [&](PathRequest* parsed) {
+                          Status bad = check_operation(operation);
+                          if (!bad.ok()) return bad;
+                          return parsed->read(paths, costs);
+                        });
+}
+
 }  // namespace
+
+limitree_status limitree::capi::start_hold(limitree_limiter* limiter,
+                                           const HoldCall& call, void* request,
+                                           Levels levels,
+                                           limitree_decision* decision,
+                                           limitree_error** error) noexcept {
+  return start_decision(limiter, call.operation, request, levels, decision,
+                        error, [&](PathRequest* parsed) {
+                          require(call.hold, "hold");
+                          return parsed->read(call);
+                        });
+}
 
 limitree_limiter::~limitree_limiter() {
   unwatch_forks();

@@ -99,6 +99,12 @@ Status PathRequest::read(std::span<const limitree_path> paths,
   return {};
 }
 
+Status PathRequest::read(const HoldCall& call) {
+  reservation_ = {{call.hold->id[0], call.hold->id[1]}, Duration(call.hold_ns)};
+  cancels_ = call.cancels;
+  return read(call.paths, call.costs);
+}
+
 void Levels::fill(const LevelReports& reports) const {
   for (std::size_t i = 0; i < std::min(reports.size(), capacity); ++i) {
     data[i] = to_c(reports[i]);
@@ -117,8 +123,8 @@ void fill(const Decision& decision, limitree_decision* out) {
   out->flags = flags_of(decision);
   out->level = decision.binding;
   out->level_count = decision.level_count;
+  out->held = decision.held;
   out->source = static_cast<std::int32_t>(decision.source);
-  out->reserved_32 = 0;
   out->binding_reset_after_ns = decision.binding_reset_after.count();
   out->reserved[0] = 0;
 }

@@ -49,6 +49,16 @@ struct Statuses {
 void check(const limitree_limiter* limiter,
            const limitree_envoy_request* request, const Statuses& statuses);
 
+// One of the calls about a reservation.
+struct HoldCall {
+  Operation operation;
+  const limitree_hold* hold;  // null is an error
+  std::span<const limitree_path> paths;
+  std::span<const limitree_cost> costs;
+  std::int64_t hold_ns = 0;
+  bool cancels = false;
+};
+
 using Segments = InlineVector<std::string_view, 12>;
 
 // Appends one path of a C caller, borrowed.
@@ -68,12 +78,19 @@ class PathRequest {
   Status read(std::span<const limitree_path> paths,
               std::span<const limitree_cost> costs);
 
+  // The same for a reservation.  REQUIRES: call.hold is not null.
+  Status read(const HoldCall& call);
+
   Costs costs() const {
-    return {{path_costs_.data(), path_costs_.size()},
-            {unit_costs_.data(), unit_costs_.size()}};
+    Costs costs({path_costs_.data(), path_costs_.size()},
+                {unit_costs_.data(), unit_costs_.size()}, reservation_);
+    costs.cancels = cancels_;
+    return costs;
   }
 
  private:
+  Reservation reservation_;
+  bool cancels_ = false;
   Segments segments_;
   InlineVector<PathCost, 4> path_costs_;
   InlineVector<UnitCost, 4> unit_costs_;
@@ -89,6 +106,12 @@ struct Levels {
 };
 
 void fill(const Decision& decision, limitree_decision* out);
+
+// Starts a call that answers later.
+limitree_status start_hold(limitree_limiter* limiter, const HoldCall& call,
+                           void* request, Levels levels,
+                           limitree_decision* decision,
+                           limitree_error** error) noexcept;
 
 Status check_operation(std::int32_t operation);
 

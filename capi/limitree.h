@@ -143,7 +143,9 @@ typedef struct limitree_decision {
   int32_t level;          /* index of the binding level; -1: none */
   int32_t level_count;    /* levels that were checked */
   int32_t source;         /* LIMITREE_SOURCE_STORE ... */
-  int32_t reserved_32;
+  int32_t held;           /* levels that hold what was reserved; of a hold that
+                             is settled, cancelled or extended: those where it
+                             still was */
   int64_t binding_reset_after_ns; /* until the binding level is full again */
   int64_t reserved[1];
 } limitree_decision;
@@ -604,6 +606,102 @@ LIMITREE_API limitree_status limitree_decide_costs(
     limitree_level *levels, size_t level_capacity, limitree_decision *decision,
     limitree_error **error);
 
+/* ---- Reservations: costs known afterwards, and how many at once ---------- */
+
+/* A reservation: opaque, plain data, nothing to free.  Always 32 bytes. */
+typedef struct limitree_hold {
+  uint64_t id[2];
+  uint64_t reserved[2];
+} limitree_hold;
+
+/* The cost of a path, or the units of a cost, that were used as they were
+ * held. */
+#define LIMITREE_AS_HELD (-1)
+
+/* The longest time of a hold, 24 hours, and the most holds of one bucket. */
+#define LIMITREE_MAX_HOLD_NS INT64_C(86400000000000)
+#define LIMITREE_MAX_HOLDS 10000
+
+/*
+ * Decides like limitree_decide_costs with LIMITREE_AUTHORIZE.  If the request
+ * is allowed, limits with `hold` hold its units, for `hold_ns` or, if that is
+ * 0, for as long as each limit says; all other limits are charged.  Held units
+ * count as used.  What nobody settles until then is charged, or is free if the
+ * limit says `unsettled: free`.
+ *
+ * Sets *hold, which goes to limitree_settle, _cancel and _extend with the same
+ * paths; decision->held is the number of levels that hold.
+ * LIMITREE_INVALID_ARGUMENT if `hold_ns` is negative or more than
+ * LIMITREE_MAX_HOLD_NS, and as for limitree_decide_costs.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_reserve(
+    limitree_limiter *limiter, const limitree_path *paths, size_t path_count,
+    const limitree_cost *costs, size_t cost_count, int64_t hold_ns,
+    limitree_hold *hold, limitree_level *levels, size_t level_capacity,
+    limitree_decision *decision, limitree_error **error);
+
+/*
+ * Ends what a reservation holds, and charges what was used: the cost of each
+ * path in "request", and `costs` in other units, both times the `cost` of the
+ * limit.  LIMITREE_AS_HELD, and a unit that is not named, charges what was
+ * held.  More than was held is charged, too; a bucket cannot become less than
+ * empty.  Never limited.
+ *
+ * decision->held is the number of levels that were settled.  It is 0 if the
+ * reservation was settled or cancelled before, or has ended: then nothing
+ * changes.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_settle(
+    limitree_limiter *limiter, const limitree_hold *hold,
+    const limitree_path *paths, size_t path_count, const limitree_cost *costs,
+    size_t cost_count, limitree_decision *decision, limitree_error **error);
+
+/* limitree_settle of nothing: gives back all that is held.  Since 0.1. */
+LIMITREE_API limitree_status limitree_cancel(limitree_limiter *limiter,
+                                             const limitree_hold *hold,
+                                             const limitree_path *paths,
+                                             size_t path_count,
+                                             limitree_decision *decision,
+                                             limitree_error **error);
+
+/* Lets a hold end `hold_ns` from now.  decision->held is 0 if there is nothing
+ * to extend.  LIMITREE_INVALID_ARGUMENT if `hold_ns` is not from 1 to
+ * LIMITREE_MAX_HOLD_NS.  Since 0.1. */
+LIMITREE_API limitree_status limitree_extend(limitree_limiter *limiter,
+                                             const limitree_hold *hold,
+                                             const limitree_path *paths,
+                                             size_t path_count, int64_t hold_ns,
+                                             limitree_decision *decision,
+                                             limitree_error **error);
+
+/*
+ * A reservation as text, for a queue or another process: it is good wherever
+ * the limits and the store are the same, in every language.  *text is to be
+ * freed.  LIMITREE_INVALID_ARGUMENT if the paths take more than 64 KiB.
+ * Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_receipt_text(const limitree_hold *hold,
+                                                   const limitree_path *paths,
+                                                   size_t path_count,
+                                                   limitree_text **text,
+                                                   limitree_error **error);
+
+typedef struct limitree_receipt limitree_receipt;
+
+/* Reads such a text.  LIMITREE_INVALID_ARGUMENT if it is something else, or was
+ * changed.  Since 0.1. */
+LIMITREE_API limitree_status limitree_receipt_new(limitree_str text,
+                                                  limitree_receipt **receipt,
+                                                  limitree_error **error);
+LIMITREE_API void limitree_receipt_free(limitree_receipt *receipt);
+
+/* What limitree_settle, _cancel and _extend take.  The costs of the paths are
+ * LIMITREE_AS_HELD.  They live as long as the receipt.  Since 0.1. */
+LIMITREE_API const limitree_hold *limitree_receipt_hold(
+    const limitree_receipt *receipt);
+LIMITREE_API const limitree_path *limitree_receipt_paths(
+    const limitree_receipt *receipt, size_t *path_count);
+
 /* ---- Without blocking ---------------------------------------------------- */
 
 /*
@@ -631,6 +729,27 @@ LIMITREE_API limitree_status limitree_decide_costs_async(
     size_t path_count, const limitree_cost *costs, size_t cost_count,
     void *request, limitree_level *levels, size_t level_capacity,
     limitree_decision *decision, limitree_error **error);
+
+/* The same for limitree_reserve, which sets *hold at once, limitree_settle,
+ * limitree_cancel and limitree_extend.  Since 0.1. */
+LIMITREE_API limitree_status limitree_reserve_async(
+    limitree_limiter *limiter, const limitree_path *paths, size_t path_count,
+    const limitree_cost *costs, size_t cost_count, int64_t hold_ns,
+    limitree_hold *hold, void *request, limitree_level *levels,
+    size_t level_capacity, limitree_decision *decision, limitree_error **error);
+LIMITREE_API limitree_status limitree_settle_async(
+    limitree_limiter *limiter, const limitree_hold *hold,
+    const limitree_path *paths, size_t path_count, const limitree_cost *costs,
+    size_t cost_count, void *request, limitree_decision *decision,
+    limitree_error **error);
+LIMITREE_API limitree_status limitree_cancel_async(
+    limitree_limiter *limiter, const limitree_hold *hold,
+    const limitree_path *paths, size_t path_count, void *request,
+    limitree_decision *decision, limitree_error **error);
+LIMITREE_API limitree_status limitree_extend_async(
+    limitree_limiter *limiter, const limitree_hold *hold,
+    const limitree_path *paths, size_t path_count, int64_t hold_ns,
+    void *request, limitree_decision *decision, limitree_error **error);
 
 /* limitree_reset without blocking: LIMITREE_OK, or LIMITREE_PENDING and exactly
  * one completion, whose decision means nothing.  Since 0.1. */

@@ -126,7 +126,7 @@ LIES(limitree_decision, flags, 44);
 LIES(limitree_decision, level, 48);
 LIES(limitree_decision, level_count, 52);
 LIES(limitree_decision, source, 56);
-LIES(limitree_decision, reserved_32, 60);
+LIES(limitree_decision, held, 60);
 LIES(limitree_decision, binding_reset_after_ns, 64);
 LIES(limitree_decision, reserved, 72);
 
@@ -147,6 +147,9 @@ LIES(limitree_level, soft, 88);
 LIES(limitree_level, grows_after_ns, 96);
 LIES(limitree_level, unit, 104);
 LIES(limitree_level, reserved, 120);
+
+SIZE(limitree_hold, 32);
+LIES(limitree_hold, reserved, 16);
 
 SIZE(limitree_cost, 24);
 LIES(limitree_cost, unit, 0);

@@ -116,7 +116,7 @@ static void test_walk_through(void) {
   CHECK(decision.binding_reset_after_ns == 9000000000);
   CHECK(decision.flags == 0);
   CHECK(decision.source == LIMITREE_SOURCE_STORE);
-  CHECK(decision.reserved_32 == 0 && decision.reserved[0] == 0);
+  CHECK(decision.held == 0 && decision.reserved[0] == 0);
 
   now_ns += decision.retry_after_ns;
   CHECK(limitree_authorize_action_for_user(limiter, str("alex"), str("trade"),
@@ -328,6 +328,109 @@ static void test_units(void) {
   CHECK(strcmp(limitree_error_message(error), "unit.data must not be null") ==
         0);
   limitree_error_free(error);
+  limitree_limiter_free(limiter);
+}
+
+static void test_holds(void) {
+  static const char kHolds[] =
+      "schema: {key: {limits: ["
+      "{name: tpm, count: 100, period: 1m, unit: tokens, hold: 10m},"
+      " {name: slots, concurrent: 2, hold: 30s}]}}";
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = NULL;
+  const limitree_str key = {"key", 3};
+  const limitree_path path = {&key, 1, 1, LIMITREE_PART_CHARGE};
+  const limitree_path as_held = {&key, 1, LIMITREE_AS_HELD,
+                                 LIMITREE_PART_CHARGE};
+  const limitree_path look = {&key, 1, 0, LIMITREE_PART_CHARGE};
+  limitree_cost tokens = {{"tokens", 6}, 60};
+  limitree_hold hold = {{0, 0}, {1, 1}};
+  limitree_hold other;
+  limitree_level levels[2];
+  limitree_decision decision;
+  limitree_error *error = NULL;
+  limitree_text *text = NULL;
+  limitree_receipt *receipt = NULL;
+  const limitree_path *paths = NULL;
+  size_t count = 0;
+  CHECK(limitree_config_set_limits(config, str(kHolds), str("holds.yaml"),
+                                   NULL) == LIMITREE_OK);
+  CHECK(limitree_limiter_new(config, &limiter, NULL) == LIMITREE_OK);
+  limitree_config_free(config);
+
+  CHECK(limitree_reserve(limiter, &path, 1, &tokens, 1, 0, &hold, levels, 2,
+                         &decision, NULL) == LIMITREE_OK);
+  CHECK(!decision.limited && decision.held == 2);
+  CHECK(levels[0].remaining == 40 && levels[1].remaining == 1);
+  CHECK(hold.id[0] != 0 && hold.id[1] != 0 && hold.reserved[0] == 0);
+  CHECK(limitree_reserve(limiter, &path, 1, &tokens, 1, 0, &other, NULL, 0,
+                         &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.limited && decision.held == 0);
+  CHECK(memcmp(&hold, &other, sizeof hold) != 0);
+
+  /* Through a receipt, as another process would. */
+  CHECK(limitree_receipt_text(&hold, &path, 1, &text, NULL) == LIMITREE_OK);
+  CHECK(limitree_receipt_new(limitree_text_str(text), &receipt, NULL) ==
+        LIMITREE_OK);
+  limitree_text_free(text);
+  paths = limitree_receipt_paths(receipt, &count);
+  CHECK(count == 1 && paths->size == 1 && paths->cost == LIMITREE_AS_HELD);
+  CHECK(memcmp(limitree_receipt_hold(receipt), &hold, sizeof hold) == 0);
+  CHECK(limitree_extend(limiter, limitree_receipt_hold(receipt), paths, count,
+                        INT64_C(3600000000000), &decision,
+                        NULL) == LIMITREE_OK);
+  CHECK(decision.held == 2 && decision.reset_after_ns > INT64_C(3500000000000));
+  tokens.units = 7;
+  CHECK(limitree_settle(limiter, limitree_receipt_hold(receipt), paths, count,
+                        &tokens, 1, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.held == 2 && decision.limit == 2 && decision.remaining == 2);
+  tokens.units = 0;
+  CHECK(limitree_decide_costs(limiter, LIMITREE_LOOK, &look, 1, &tokens, 1,
+                              levels, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(levels[0].remaining == 93 && levels[1].remaining == 2);
+  tokens.units = 7;
+  limitree_receipt_free(receipt);
+  CHECK(limitree_cancel(limiter, &hold, &as_held, 1, &decision, NULL) ==
+        LIMITREE_OK);
+  CHECK(decision.held == 0);
+
+  /* The memory store answers at once. */
+  CHECK(limitree_reserve_async(limiter, &path, 1, &tokens, 1, 0, &hold, NULL,
+                               levels, 2, &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.held == 2 && levels[0].remaining == 86);
+  CHECK(limitree_extend_async(limiter, &hold, &path, 1, 1000000000, NULL,
+                              &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.held == 2);
+  CHECK(limitree_settle_async(limiter, &hold, &as_held, 1, NULL, 0, NULL,
+                              &decision, NULL) == LIMITREE_OK);
+  CHECK(decision.held == 2 && decision.remaining == 2);
+  CHECK(limitree_cancel_async(limiter, &hold, &as_held, 1, NULL, &decision,
+                              NULL) == LIMITREE_OK);
+  CHECK(decision.held == 0);
+
+  CHECK(limitree_reserve(limiter, &path, 1, &tokens, 1,
+                         LIMITREE_MAX_HOLD_NS + 1, &hold, NULL, 0, &decision,
+                         &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error),
+               "hold must be more than 0 and at most 1d, is "
+               "86400.000000001s") == 0);
+  limitree_error_free(error);
+  CHECK(limitree_settle(limiter, NULL, &path, 1, NULL, 0, &decision, &error) ==
+        LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error), "hold must not be null") == 0);
+  limitree_error_free(error);
+  CHECK(limitree_cancel_async(limiter, NULL, &path, 1, NULL, &decision,
+                              &error) == LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error), "hold must not be null") == 0);
+  limitree_error_free(error);
+  CHECK(limitree_receipt_new(str("lr1.AAAA"), &receipt, &error) ==
+        LIMITREE_INVALID_ARGUMENT);
+  CHECK(strcmp(limitree_error_message(error),
+               "this is not a receipt of limitree, or it was changed") == 0);
+  limitree_error_free(error);
+  CHECK(limitree_receipt_hold(NULL) == NULL);
+  CHECK(limitree_receipt_paths(NULL, &count) == NULL && count == 0);
+  limitree_receipt_free(NULL);
   limitree_limiter_free(limiter);
 }
 
@@ -977,6 +1080,7 @@ int main(void) {
   test_handles();
   test_parts();
   test_units();
+  test_holds();
   test_too_many_paths();
   test_counters();
   test_table_of_counters();
