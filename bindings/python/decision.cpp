@@ -136,6 +136,9 @@ std::array getters = {
     field<&limitree_decision::binding_reset_after_ns, as_seconds>(
         "binding_reset_after",
         "Seconds until the bucket of the binding level is full."),
+    field<&limitree_decision::held, as_count>(
+        "held",
+        "How many limits hold what was reserved; 0 if nothing was reserved."),
     attribute("levels", get_levels,
               "A tuple with the Level of each limit met, from the root to "
               "the leaf, path\nafter path, at most 64; None unless asked "

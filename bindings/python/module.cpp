@@ -6,6 +6,7 @@
 #include <pybind11/pybind11.h>
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
+#include "hold.hpp"
 #include "limitree.hpp"
 #include "native.hpp"
 
@@ -84,6 +86,21 @@ bool read(const py::object& self) {
   return (native->*kGet)();
 }
 
+void bind_hold(py::module_& module) {
+  py::class_<Hold>(module, "Hold", py::module_local())
+      .def(py::init<const py::object&, bool, const py::object&,
+                    const py::object&>(),
+           py::arg("paths"), py::arg("several"), py::arg("cost"),
+           py::arg("part") = py::none())
+      .def_static(
+          "of_receipt",
+          [](const py::object& receipt) {
+            return std::make_unique<Hold>(receipt);
+          },
+          py::arg("receipt"))
+      .def("receipt", &Hold::receipt);
+}
+
 void bind_limiter(py::module_& module) {
   py::class_<Native> limiter(module, "Limiter", py::module_local());
   limiter
@@ -106,6 +123,13 @@ void bind_limiter(py::module_& module) {
       .def("_start", start, py::arg("operation"), py::arg("paths"),
            py::arg("several"), py::arg("cost"), py::arg("levels"),
            py::arg("make_future"), py::arg("part") = py::none())
+      .def("_reserve", reserve, py::arg("hold"), py::arg("hold_ns"),
+           py::arg("levels"), py::arg("make_future"))
+      .def("_settle", settle, py::arg("hold"), py::arg("cost"),
+           py::arg("make_future"))
+      .def("_cancel", cancel, py::arg("hold"), py::arg("make_future"))
+      .def("_extend", extend, py::arg("hold"), py::arg("hold_ns"),
+           py::arg("make_future"))
       .def("_should_rate_limit", should_rate_limit, py::arg("domain"),
            py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"))
       .def("_start_envoy", start_envoy, py::arg("domain"),
@@ -172,6 +196,7 @@ PYBIND11_MODULE(_bound, module,
   bind_http(module);
   require(add_level_type(module.ptr()));
   require(add_decision_type(module.ptr()));
+  bind_hold(module);
   bind_limiter(module);
   bind_parsers(module);
   module.def("check_options", check_options, py::arg("options"));

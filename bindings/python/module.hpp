@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "hold.hpp"
 #include "native.hpp"
 
 namespace limitree::python {
@@ -30,8 +31,8 @@ void bind_http(pybind11::module_& module);
 // ---- Requests that wait for a store without blocking, for an event loop -----
 //
 // The library completes them in batches, from limitree_loop_run, and each batch
-// goes to limitree.delivery at once.  The interpreter lock is held throughout:
-// nothing here waits.
+// goes to limitree.delivery at once.  The interpreter lock is held: nothing
+// here waits, unless a comment says so.
 
 // Starts an operation, LIMITREE_AUTHORIZE ...  `paths` is one path, or several;
 // `cost` and `part` are as for PathList::read, and `levels` as in the methods
@@ -44,8 +45,22 @@ pybind11::object start(Native& native, std::int32_t operation,
                        const pybind11::object& make_future,
                        const pybind11::object& part);
 
-// The same for a request of Envoy: returns EnvoyCall::answer(), or the
-// result of `make_future()`.
+// The calls about reservations.  `make_future` is None if they may wait: then
+// the interpreter lock is released while a store on another machine answers.
+// Decision.held is the number of levels that hold, or did.
+pybind11::object reserve(Native& native, Hold& hold, std::int64_t hold_ns,
+                         const pybind11::object& levels,
+                         const pybind11::object& make_future);
+pybind11::object settle(Native& native, Hold& hold,
+                        const pybind11::object& cost,
+                        const pybind11::object& make_future);
+pybind11::object cancel(Native& native, Hold& hold,
+                        const pybind11::object& make_future);
+pybind11::object extend(Native& native, Hold& hold, std::int64_t hold_ns,
+                        const pybind11::object& make_future);
+
+// The same as start() for a request of Envoy: returns EnvoyCall::answer(), or
+// the result of `make_future()`.
 pybind11::object start_envoy(Native& native, const pybind11::object& domain,
                              const pybind11::list& descriptors,
                              std::uint32_t hits_addend, bool metadata,

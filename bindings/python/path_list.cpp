@@ -78,37 +78,23 @@ py::object paths_of(PyObject* value) {
   return py::reinterpret_steal<py::object>(PyList_AsTuple(paths.ptr()));
 }
 
-}  // namespace
-
-bool PathList::read(PyObject* paths, PyObject* costs, PyObject* parts) {
-  const py::object list = paths_of(paths);
-  if (!list) return false;
-  const Py_ssize_t count = PyTuple_GET_SIZE(list.ptr());
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    std::array<char, 40> name;
-    std::snprintf(name.data(), name.size(), "paths[%zd]", i);
-    if (!append(PyTuple_GET_ITEM(list.ptr(), i), name.data(), 1)) return false;
-  }
-  return (costs == nullptr || read_costs(costs)) &&
-         (parts == nullptr || parts == Py_None || read_parts(parts));
-}
-
-// Calls `read(value, i)` for each path: with `values`, or with the values in
-// this list or tuple of as many.  False: a Python error is set.
+// Calls `read(value, i)` for each of `count` paths: with `values`, or with the
+// values in this list or tuple of as many.  False: a Python error is set.
 template <typename Read>
-bool PathList::for_each(PyObject* values, const char* name, const Read& read) {
+bool for_each(PyObject* values, std::size_t count, const char* name,
+              const Read& read) {
   if (!is_list(values)) {
-    for (std::size_t i = 0; i < paths_.size(); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
       if (!read(values, i)) return false;
     }
     return true;
   }
   const auto list = py::reinterpret_steal<py::object>(PySequence_Tuple(values));
   if (!list) return false;
-  const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(list.ptr()));
-  if (count != paths_.size()) {
-    PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu %s",
-                 paths_.size(), count, name);
+  const auto found = static_cast<std::size_t>(PyTuple_GET_SIZE(list.ptr()));
+  if (found != count) {
+    PyErr_Format(PyExc_ValueError, "there are %zu paths and %zu %s", count,
+                 found, name);
     return false;
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -119,23 +105,41 @@ bool PathList::for_each(PyObject* values, const char* name, const Read& read) {
   return true;
 }
 
-bool PathList::read_parts(PyObject* parts) {
-  return for_each(parts, "parts", [&](PyObject* part, std::size_t i) {
-    return read_part(part, &paths_[i].part);
-  });
+bool read_parts(PyObject* parts, std::span<limitree_path> paths) {
+  return for_each(parts, paths.size(), "parts",
+                  [&](PyObject* part, std::size_t i) {
+                    return read_part(part, &paths[i].part);
+                  });
 }
 
-bool PathList::read_costs(PyObject* costs) {
+}  // namespace
+
+bool read_costs(PyObject* costs, std::span<limitree_path> paths,
+                UnitCosts* units) {
   const char* unit = nullptr;
   if (!PyLong_Check(costs) && !is_list(costs) && UnitCosts::are(costs)) {
-    if (!units_.read(costs)) return false;
-    costs = units_.requests();
-    if (costs == nullptr) return true;  // 1, as it is already
+    if (!units->read(costs)) return false;
+    costs = units->requests();
+    if (costs == nullptr) return true;
     unit = kRequestUnit;
   }
-  return for_each(costs, "costs", [&](PyObject* cost, std::size_t i) {
-    return read_number(cost, &paths_[i].cost, unit);
-  });
+  return for_each(costs, paths.size(), "costs",
+                  [&](PyObject* cost, std::size_t i) {
+                    return read_number(cost, &paths[i].cost, unit);
+                  });
+}
+
+bool PathList::read(PyObject* paths, PyObject* costs, PyObject* parts) {
+  const py::object list = paths_of(paths);
+  if (!list) return false;
+  const Py_ssize_t count = PyTuple_GET_SIZE(list.ptr());
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    std::array<char, 40> name;
+    std::snprintf(name.data(), name.size(), "paths[%zd]", i);
+    if (!append(PyTuple_GET_ITEM(list.ptr(), i), name.data(), 1)) return false;
+  }
+  return (costs == nullptr || read_costs(costs, paths_, &units_)) &&
+         (parts == nullptr || parts == Py_None || read_parts(parts, paths_));
 }
 
 bool PathList::read_one(PyObject* path, PyObject* cost) {

@@ -16,16 +16,21 @@
 
 namespace limitree::python {
 
+// Reads the costs of `paths`: an int for all, a list or tuple with one for
+// each, or a mapping of units, whose "request" may be any of those.  Without it
+// the paths keep their costs; other units go to *units.  False: a Python error
+// is set.
+bool read_costs(PyObject* costs, std::span<limitree_path> paths,
+                UnitCosts* units);
+
 // Several paths, each with a cost.  Keeps their segments alive, because another
 // thread may change a list while the store answers.
 class PathList {
  public:
-  // Reads an iterable of iterables of str or bytes; their costs: an int for
-  // all, a list or tuple with one for each, a mapping of units, whose "request"
-  // may be any of those, or null for 1; and their parts: a str for all, a list
-  // or tuple with one for each, or null or None for "charge".  False: a Python
-  // error is set.  It is a TypeError if a path is a str, which would be one
-  // segment per letter.
+  // Reads an iterable of iterables of str or bytes; their costs, as above, or
+  // null for 1; and their parts: a str for all, a list or tuple with one for
+  // each, or null or None for "charge".  False: a Python error is set.  It is a
+  // TypeError if a path is a str, which would be one segment per letter.
   bool read(PyObject* paths, PyObject* costs, PyObject* parts);
 
   // The same for one path.
@@ -38,10 +43,6 @@ class PathList {
 
  private:
   bool append(PyObject* path, const char* name, std::int64_t cost);
-  bool read_costs(PyObject* costs);
-  bool read_parts(PyObject* parts);
-  template <typename Read>
-  bool for_each(PyObject* values, const char* name, const Read& read);
 
   std::vector<pybind11::object> owners_;
   std::deque<Path> segments_;  // which must not move

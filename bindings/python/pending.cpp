@@ -6,6 +6,7 @@
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
+#include "hold.hpp"
 #include "module.hpp"
 #include "path_list.hpp"
 
@@ -87,6 +88,46 @@ bool start(Native& native, std::unique_ptr<Pending>* pending,
   return false;
 }
 
+// Where a call leaves its answer.
+struct Place {
+  void* request;  // null: the call waits for the answer
+  limitree_level* levels;
+  std::size_t capacity;
+  limitree_decision* decision;
+};
+
+// Returns the Decision of `call(limiter, place, error)`, or the result of
+// `make_future()` if that is not None and the answer comes later.
+template <typename Call>
+py::object ask(Native& native, bool with_levels, const py::object& make_future,
+               const Call& call) {
+  auto pending = std::make_unique<Pending>();
+  const std::size_t capacity = with_levels ? kMaxLevels : 0;
+  if (with_levels) {
+    pending->levels =
+        std::make_unique_for_overwrite<limitree_level[]>(capacity);
+  }
+  limitree_decision decision;
+  Place place = {nullptr, pending->levels.get(), capacity, &decision};
+  if (make_future.is_none()) {
+    native.run(call, place);
+  } else {
+    py::object future = make_future();
+    pending->future = future;
+    place.request = pending.get();
+    if (start(native, &pending, call, place)) return future;
+  }
+  py::object made = decision_of(decision, *pending);
+  native.noted(decision.flags);
+  return made;
+}
+
+bool wants_levels(const Native& native, const py::object& levels) {
+  bool wanted = native.with_levels();
+  require(read_switch(levels.ptr(), "levels", &wanted));
+  return wanted;
+}
+
 }  // namespace
 
 py::object start(Native& native, std::int32_t operation,
@@ -99,26 +140,83 @@ py::object start(Native& native, std::int32_t operation,
   } else {
     require(list.read_one(paths.ptr(), cost.ptr()));
   }
-  auto pending = std::make_unique<Pending>();
-  bool with_levels = native.with_levels();
-  require(read_switch(levels.ptr(), "levels", &with_levels));
-  const std::size_t capacity = with_levels ? kMaxLevels : 0;
-  if (with_levels) {
-    pending->levels =
-        std::make_unique_for_overwrite<limitree_level[]>(capacity);
-  }
-  py::object future = make_future();
-  pending->future = future;
+  return ask(
+      native, wants_levels(native, levels), make_future,
+      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
+        return limitree_decide_costs_async(
+            limiter, operation, list.data(), list.size(), list.units().data(),
+            list.units().size(), to.request, to.levels, to.capacity,
+            to.decision, error);
+      });
+}
 
-  limitree_decision decision;
-  if (start(native, &pending, limitree_decide_costs_async, operation,
-            list.data(), list.size(), list.units().data(), list.units().size(),
-            pending.get(), pending->levels.get(), capacity, &decision)) {
-    return future;
-  }
-  py::object made = decision_of(decision, *pending);
-  native.noted(decision.flags);
-  return made;
+py::object reserve(Native& native, Hold& hold, std::int64_t hold_ns,
+                   const py::object& levels, const py::object& make_future) {
+  const auto paths = hold.paths();
+  const auto units = hold.units();
+  return ask(
+      native, wants_levels(native, levels), make_future,
+      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
+        if (to.request == nullptr) {
+          return limitree_reserve(
+              limiter, paths.data(), paths.size(), units.data(), units.size(),
+              hold_ns, hold.id(), to.levels, to.capacity, to.decision, error);
+        }
+        return limitree_reserve_async(limiter, paths.data(), paths.size(),
+                                      units.data(), units.size(), hold_ns,
+                                      hold.id(), to.request, to.levels,
+                                      to.capacity, to.decision, error);
+      });
+}
+
+py::object settle(Native& native, Hold& hold, const py::object& cost,
+                  const py::object& make_future) {
+  const Usage usage = hold.usage(cost);
+  const auto& paths = usage.paths;
+  const auto units = usage.units.others();
+  return ask(
+      native, false, make_future,
+      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
+        if (to.request == nullptr) {
+          return limitree_settle(limiter, hold.id(), paths.data(), paths.size(),
+                                 units.data(), units.size(), to.decision,
+                                 error);
+        }
+        return limitree_settle_async(limiter, hold.id(), paths.data(),
+                                     paths.size(), units.data(), units.size(),
+                                     to.request, to.decision, error);
+      });
+}
+
+py::object cancel(Native& native, Hold& hold, const py::object& make_future) {
+  const auto paths = hold.paths();
+  return ask(
+      native, false, make_future,
+      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
+        if (to.request == nullptr) {
+          return limitree_cancel(limiter, hold.id(), paths.data(), paths.size(),
+                                 to.decision, error);
+        }
+        return limitree_cancel_async(limiter, hold.id(), paths.data(),
+                                     paths.size(), to.request, to.decision,
+                                     error);
+      });
+}
+
+py::object extend(Native& native, Hold& hold, std::int64_t hold_ns,
+                  const py::object& make_future) {
+  const auto paths = hold.paths();
+  return ask(
+      native, false, make_future,
+      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
+        if (to.request == nullptr) {
+          return limitree_extend(limiter, hold.id(), paths.data(), paths.size(),
+                                 hold_ns, to.decision, error);
+        }
+        return limitree_extend_async(limiter, hold.id(), paths.data(),
+                                     paths.size(), hold_ns, to.request,
+                                     to.decision, error);
+      });
 }
 
 py::object start_envoy(Native& native, const py::object& domain,

@@ -36,11 +36,13 @@ if TYPE_CHECKING:
         EnvoyResponse,
         EnvoyStats,
     )
+    from limitree.reservation import AsyncReservation, Reservation
     from limitree.stats import LimitStats, Stats
 
 __all__ = [
     "ALGORITHMS",
     "AsyncLimiter",
+    "AsyncReservation",
     "ClientIp",
     "ConfigError",
     "CurrentLimit",
@@ -54,6 +56,7 @@ __all__ = [
     "Limiter",
     "EnvoyResponse",
     "EnvoyStats",
+    "Reservation",
     "Stats",
     "StoreError",
     "StoreTimeout",
@@ -72,6 +75,7 @@ __all__ = [
 # rest together.
 _LATER = {
     "AsyncLimiter": "aio",
+    "AsyncReservation": "reservation",
     "CurrentLimit": "envoy",
     "Descriptor": "envoy",
     "DescriptorStats": "envoy",
@@ -79,9 +83,11 @@ _LATER = {
     "LimitStats": "stats",
     "EnvoyResponse": "envoy",
     "EnvoyStats": "envoy",
+    "Reservation": "reservation",
     "Stats": "stats",
 }
-_MODULES = ("aio", "delivery", "demand", "headers", "envoy", "stats")
+_MODULES = ("aio", "delivery", "demand", "headers", "envoy", "reservation",
+            "stats")
 
 # Hidden from type checkers: for them, any name would be one of the package.
 if not TYPE_CHECKING:

@@ -49,6 +49,7 @@ class Decision:
     reset_after: Final[float]
     next_after: Final[float]
     binding_reset_after: Final[float]
+    held: Final[int]
     levels: Final[tuple[Level, ...] | None]
     source: Final[str]
     unlimited: Final[bool]
@@ -84,6 +85,13 @@ class Proxies:
     def client(self, peer: str | bytes | None,
                lines: str | bytes | Iterable[str | bytes] | None) -> str: ...
 
+class Hold:
+    def __init__(self, paths: object, several: bool, cost: object,
+                 part: Parts | None = None) -> None: ...
+    @staticmethod
+    def of_receipt(receipt: Segment) -> Hold: ...
+    def receipt(self) -> str: ...
+
 class Limiter:
     def __init__(self, texts: _Texts, options: Mapping[str, str],
                  clock: Clock | None, levels: bool,
@@ -109,6 +117,18 @@ class Limiter:
     def _start(self, operation: int, paths: object, several: bool, cost: Costs,
                levels: bool | None, make_future: Callable[[], _Awaited],
                part: Parts | None = None) -> Decision | _Awaited: ...
+    # Without a `make_future` these wait for the Decision.
+    def _reserve(self, hold: Hold, hold_ns: int, levels: bool | None,
+                 make_future: Callable[[], _Awaited] | None
+                 ) -> Decision | _Awaited: ...
+    def _settle(self, hold: Hold, cost: Costs | None,
+                make_future: Callable[[], _Awaited] | None
+                ) -> Decision | _Awaited: ...
+    def _cancel(self, hold: Hold, make_future: Callable[[], _Awaited] | None
+                ) -> Decision | _Awaited: ...
+    def _extend(self, hold: Hold, hold_ns: int,
+                make_future: Callable[[], _Awaited] | None
+                ) -> Decision | _Awaited: ...
     def _should_rate_limit(self, domain: Segment, descriptors: list[Native],
                            hits_addend: int, metadata: bool
                            ) -> tuple[object, ...]: ...

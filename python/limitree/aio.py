@@ -7,10 +7,10 @@ import functools
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from limitree import envoy
-from limitree._native import denial_or_none
+from limitree._native import Hold, denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
 from limitree.demand import (
@@ -23,6 +23,7 @@ from limitree.demand import (
     SegmentOf,
 )
 from limitree.errors import LimitExceeded
+from limitree.holds import ns_of, usage_of
 from limitree.limiter import Limiter
 from limitree.limits import NOT_GIVEN, Limits, Replace
 from limitree.envoy import (
@@ -31,6 +32,7 @@ from limitree.envoy import (
     EnvoyResponse,
     EnvoyStats,
 )
+from limitree.reservation import AsyncReservation, Reserving
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
@@ -125,6 +127,66 @@ class AsyncLimiter:
         decision = await self.authorize("user", user, action, cost=cost,
                                         levels=levels)
         return denial_or_none(decision)
+
+    def reserve(self, *path: Segment, cost: Cost = 1,
+                hold: Duration | None = None, levels: bool | None = None
+                ) -> Reserving:
+        """Decide as authorize, and hold the cost, as Limiter.reserve.
+
+        The result is for ``await`` and for ``async with``.  For a task that is
+        cancelled while it waits nothing stays held.
+        """
+        return Reserving(self._reserve(Hold(path, False, cost), hold, levels))
+
+    def reserve_all(self, paths: Iterable[Iterable[Segment]], cost: Costs = 1,
+                    *, hold: Duration | None = None,
+                    levels: bool | None = None, part: Parts | None = None
+                    ) -> Reserving:
+        """Reserve along all of `paths`, or nothing, as authorize_all."""
+        return Reserving(self._reserve(Hold(paths, True, cost, part), hold,
+                                       levels))
+
+    async def settle(self, receipt: Segment, cost: Costs | None = None,
+                     **units: int) -> int:
+        """Settle a reservation by its receipt, as Limiter.settle."""
+        return await self._settle_hold(Hold.of_receipt(receipt), cost, units)
+
+    async def cancel(self, receipt: Segment) -> int:
+        """Cancel a reservation by its receipt."""
+        return await self._cancel_hold(Hold.of_receipt(receipt))
+
+    async def extend(self, receipt: Segment, hold: Duration) -> int:
+        """Extend a reservation by its receipt."""
+        return await self._extend_hold(Hold.of_receipt(receipt), hold)
+
+    async def _reserve(self, made: Hold, hold: Duration | None,
+                       levels: bool | None) -> AsyncReservation:
+        ns = 0 if hold is None else ns_of(hold)
+        if self._watch is None:
+            decision = self._limiter._reserve(made, ns, levels, None)
+        else:
+            decision = await self._watch.reserve(made, ns, levels)
+        return AsyncReservation(self, made, decision)
+
+    async def _settle_hold(self, made: Hold, cost: Costs | None,
+                           units: dict[str, int]) -> int:
+        used = usage_of(cost, units)
+        return await self._held(
+            lambda make: self._limiter._settle(made, used, make))
+
+    async def _cancel_hold(self, made: Hold) -> int:
+        return await self._held(
+            lambda make: self._limiter._cancel(made, make))
+
+    async def _extend_hold(self, made: Hold, hold: Duration) -> int:
+        ns = ns_of(hold)
+        return await self._held(
+            lambda make: self._limiter._extend(made, ns, make))
+
+    async def _held(self, start: Callable[[Any], Any]) -> int:
+        if self._watch is None:
+            return cast("Decision", start(None)).held
+        return (await self._watch.ask_about(start)).held
 
     async def peek(self, *path: Segment, cost: Cost = 1,
                    levels: bool | None = None) -> Decision:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol, Union, cast
 
 from limitree.demand import Costs, Parts
+from limitree.errors import StoreError, StoreTimeout
 
 if TYPE_CHECKING:
-    from limitree._native import Decision, Limiter
+    from limitree._native import Decision, Hold, Limiter
     from limitree.envoy import Request
+
 
 class Waiter(Protocol):
     """Waits for an answer, but not on a loop of asyncio."""
@@ -22,6 +26,8 @@ class Waiter(Protocol):
 
 Answer = tuple[Union["asyncio.Future[Any]", Waiter], Any,
                "Exception | None"]
+# Starts a call; takes what makes a future.
+Start = Callable[[Callable[[], Any]], Any]
 
 
 def deliver(answers: list[Answer]) -> None:
@@ -68,20 +74,69 @@ class Watch:
         return await self._answer(
             lambda make: self._limiter._start_envoy(*request, make))
 
-    async def _answer(self, start: Callable[[Callable[[], Any]], Any]) -> Any:
-        loop = self._attach()
-        answer = start(loop.create_future)
+    async def ask_about(self, start: Start) -> Decision:
+        """The same for a call about a reservation, which `start` makes."""
+        return cast("Decision", await self._answer(start))
+
+    async def reserve(self, hold: Hold, hold_ns: int, levels: bool | None
+                      ) -> Decision:
+        """The same for Limiter._reserve.
+
+        For a task that is cancelled while it waits nothing stays held.
+        """
+        answer = self._begin(lambda make: self._limiter._reserve(
+            hold, hold_ns, levels, make))
+        if isinstance(answer, asyncio.Future):
+            answer.add_done_callback(self._end)
+            try:
+                await asyncio.wait([answer])
+            except asyncio.CancelledError:
+                answer.add_done_callback(
+                    functools.partial(self._give_back, hold))
+                raise
+            answer = answer.result()
+        return cast("Decision", answer)
+
+    def _give_back(self, hold: Hold, answer: asyncio.Future[Any]) -> None:
+        # If the limiter is closed, or the store fails, the hold ends by itself.
+        with contextlib.suppress(RuntimeError, StoreError):
+            try:
+                decision = answer.result()
+            except StoreTimeout:
+                decision = None  # it may hold
+            if decision is None or decision.held:
+                lost = self._begin(
+                    lambda make: self._limiter._cancel(hold, make))
+                if isinstance(lost, asyncio.Future):
+                    lost.add_done_callback(self._forget)
+
+    def _forget(self, answer: asyncio.Future[Any]) -> None:
+        self._end(answer)
+        answer.exception()  # nobody else asks for it
+
+    async def _answer(self, start: Start) -> Any:
+        answer = self._begin(start)
         if not isinstance(answer, asyncio.Future):
             return answer
-        if not self._due:
-            self._due = True
-            loop.call_soon(self._run)
-        self._waiting.add(answer)
         try:
             return await answer
         finally:
-            self._waiting.discard(answer)
-            self._limiter._write_log()
+            self._end(answer)
+
+    def _begin(self, start: Start) -> Any:
+        """Return the answer, or a future that waits for it until `_end`."""
+        loop = self._attach()
+        answer = start(loop.create_future)
+        if isinstance(answer, asyncio.Future):
+            if not self._due:
+                self._due = True
+                loop.call_soon(self._run)
+            self._waiting.add(answer)
+        return answer
+
+    def _end(self, answer: asyncio.Future[Any]) -> None:
+        self._waiting.discard(answer)
+        self._limiter._write_log()
 
     def _run(self) -> None:
         # Sends all requests of this turn of the loop at once.

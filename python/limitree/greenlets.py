@@ -12,17 +12,19 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gevent import get_hub, getcurrent, monkey
+from gevent import get_hub, getcurrent, monkey, spawn
 from gevent.event import AsyncResult
 
 from limitree._native import denial_or_none
+from limitree.errors import StoreError, StoreTimeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from limitree._native import Hold
     from limitree.demand import Cost, Costs, Parts, Segment
     from limitree.envoy import Request
-    from limitree.limiter import Limiter
+    from limitree.holds import HoldingLimiter as Limiter
 
     _Result = AsyncResult[Any]
 else:
@@ -135,10 +137,12 @@ def _hub() -> Any:
     return None if getcurrent() is hub else hub
 
 
-def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
+def ask(limiter: Limiter, start: Callable[[type[_Answer]], Any],
+        lost: Callable[[_Answer], None] | None = None) -> Any:
     """Return the answer of the store; NotImplemented if the thread may block.
 
-    `start` starts the call, with the type of what waits for its answer.
+    `start` starts the call, with the type of what waits for its answer.  If the
+    greenlet is killed while it waits, another one passes that to `lost`.
     """
     hub = _hub()
     if hub is None:
@@ -158,6 +162,10 @@ def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
         watch.watch(limiter)
     try:
         return answer.get()
+    except BaseException:
+        if lost is not None and (answer.successful() or not answer.ready()):
+            spawn(lost, answer)
+        raise
     finally:
         limiter._write_log()
 
@@ -166,23 +174,23 @@ def _ask(limiter: Limiter, start: Callable[[type[_Answer]], Any]) -> Any:
 
 def decide(limiter: Limiter, operation: int, *path: Segment, cost: Cost = 1,
            levels: bool | None = None) -> Any:
-    """Decide about one path, as _ask."""
-    return _ask(limiter, lambda make: limiter._start(
+    """Decide about one path, as ask."""
+    return ask(limiter, lambda make: limiter._start(
         operation, path, False, cost, levels, make))
 
 
 def decide_all(limiter: Limiter, operation: int, paths: object,
                cost: Costs = 1, levels: bool | None = None,
                part: Parts | None = None) -> Any:
-    """Decide about several paths, as _ask."""
-    return _ask(limiter, lambda make: limiter._start(
+    """Decide about several paths, as ask."""
+    return ask(limiter, lambda make: limiter._start(
         operation, paths, True, cost, levels, make, part))
 
 
 def decide_for_user(limiter: Limiter, operation: int, user: Segment,
                     action: Segment, cost: Cost = 1,
                     levels: bool | None = None) -> Any:
-    """Answer authorize_action_for_user, as _ask."""
+    """Answer authorize_action_for_user, as ask."""
     decision = decide(limiter, operation, "user", user, action, cost=cost,
                       levels=levels)
     return (decision if decision is NotImplemented
@@ -190,8 +198,24 @@ def decide_for_user(limiter: Limiter, operation: int, user: Segment,
 
 
 def should_rate_limit(limiter: Limiter, request: Request) -> Any:
-    """Answer a request of Envoy, as _ask."""
-    return _ask(limiter, lambda make: limiter._start_envoy(*request, make))
+    """Answer a request of Envoy, as ask."""
+    return ask(limiter, lambda make: limiter._start_envoy(*request, make))
+
+
+def reserve(limiter: Limiter, hold: Hold, hold_ns: int, levels: bool | None
+            ) -> Any:
+    """Reserve, as ask; for a greenlet that is killed nothing stays held."""
+    def give_back(answer: _Answer) -> None:
+        with contextlib.suppress(StoreError, RuntimeError):
+            try:
+                decision: Any = answer.get()
+            except StoreTimeout:
+                decision = None  # it may hold
+            if decision is None or decision.held:
+                limiter._cancel_hold(hold)
+
+    return ask(limiter, lambda make: limiter._reserve(
+        hold, hold_ns, levels, make), give_back)
 
 
 def aside(function: Callable[[], Result]) -> Result:

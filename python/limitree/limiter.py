@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from limitree import _native
 from limitree.errors import LimitExceeded
+from limitree.holds import HoldingLimiter
 from limitree.limits import (
     NO_LIMITS,
     NOT_GIVEN,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from limitree.decision import Decision
     from limitree.demand import Cost, CostOf, Segment, SegmentOf
-    from limitree.greenlets import Watch
     from limitree.envoy import (
         Descriptors,
         DescriptorStats,
@@ -63,7 +62,7 @@ class Beginning:
         self.put: dict[bytes, tuple[bytes, int]] = {}
 
 
-class Limiter(_native.Limiter):
+class Limiter(HoldingLimiter):
     """Decides whether the caller named by a path may act now.
 
     ``limits`` is a path, YAML text, a dict or a list of those: see
@@ -82,8 +81,6 @@ class Limiter(_native.Limiter):
     used from any number of threads, and after a fork; with ``memory://`` each
     process then counts for itself, and ``shm://myapp`` is one memory for all.
     """
-
-    _greenlets: Watch | None = None  # made by the first call under gevent
 
     def __init__(self, limits: Limits = NOT_GIVEN, store: str = "memory://",
                  *, clock: Clock | None = None, levels: bool = False,
@@ -126,7 +123,8 @@ class Limiter(_native.Limiter):
         import limitree.envoy
         if self.is_remote:
             import limitree.delivery
-            import limitree.greenlets  # noqa: F401
+            import limitree.greenlets
+            import limitree.reservation  # noqa: F401
 
     def reload(self, limits: Limits | None = None) -> None:
         """Replace the limits; running requests finish on the old ones.
@@ -171,7 +169,7 @@ class Limiter(_native.Limiter):
         from limitree import envoy
         request = (domain, envoy.read(descriptors),
                    envoy.hits_of(hits_addend), metadata)
-        if "gevent.monkey" in sys.modules and self.is_remote:
+        if self._has_greenlets:
             from limitree import greenlets
             answer = greenlets.should_rate_limit(self, request)
             if answer is not NotImplemented:
@@ -254,7 +252,7 @@ class Limiter(_native.Limiter):
 
     def _aside(self, function: Callable[[], _Result]) -> _Result:
         """Return the result of `function`, which may wait for the store."""
-        if "gevent.monkey" not in sys.modules or not self.is_remote:
+        if not self._has_greenlets:
             return function()
         from limitree.greenlets import aside
         return aside(function)

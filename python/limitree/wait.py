@@ -9,6 +9,7 @@ from limitree.errors import ConfigError, LimitExceeded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import datetime
     from collections.abc import Callable
 
     from typing_extensions import TypeAlias
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 # As texts, because otherwise their parts would have to be imported.
 Clock: TypeAlias = "Callable[[], int]"
 #: Seconds, or a text as in a limits.yaml: "500ms", "15s", "1m30s".
-Duration: TypeAlias = "float | str"
+Duration: TypeAlias = "float | str | datetime.timedelta"
 
 _INFINITE = float("inf")
 
@@ -34,6 +35,8 @@ def seconds_of(duration: Duration, name: str) -> float:
             return _native.parse_duration(duration) / 1e9
         except ConfigError as error:
             raise ConfigError(f"{name} {error}") from None
+    if hasattr(duration, "total_seconds"):
+        return duration.total_seconds()
     if isinstance(duration, bool) or not isinstance(duration, (int, float)):
         raise TypeError(f"{name} must be seconds or a text such as '500ms', "
                         f"not {type(duration).__name__}")

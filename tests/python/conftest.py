@@ -6,7 +6,9 @@ import hypothesis
 import pytest
 
 import limitree
+from holding import STORES
 from limitree.testing import ManualClock
+from servers import redis_server
 
 # No deadline: on a busy machine, the time of an example means nothing.
 hypothesis.settings.register_profile("limitree", deadline=None)
@@ -45,6 +47,18 @@ def store(request):
     """The URL of each store that answers at once."""
     return ("memory://" if request.param == "memory"
             else request.getfixturevalue("shared"))
+
+
+@pytest.fixture(params=STORES)
+def holding(request):
+    """The URL of each store that can hold."""
+    if request.param == "redis":
+        with redis_server() as (url, _):
+            yield url
+    elif request.param == "shared":
+        yield request.getfixturevalue("shared")
+    else:
+        yield "memory://"
 
 
 @pytest.fixture

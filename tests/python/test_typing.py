@@ -21,6 +21,17 @@ wait: float | None = decision.retry_after
 pairs: list[tuple[str, str]] = decision.headers("legacy", reset="epoch")
 denied: limitree.Decision | None = limitree.authorize_action_for_user("a", "b")
 
+with limiter.reserve("job", cost={"tokens": 9}, hold="10m") as held:
+    text: str = held.receipt
+    left: int = held.remaining + held.settle(tokens=3) + limiter.cancel(text)
+
+async def reserve(limiter: limitree.AsyncLimiter) -> limitree.Decision:
+    async with limiter.reserve("job", hold=60) as held:
+        await held.extend(1.5)
+    other: limitree.AsyncReservation = await limiter.reserve_all([["job"]])
+    settled: int = await limiter.settle(other.receipt, {"tokens": 1})
+    return other.decision
+
 @limiter.limit("job", lambda who: who)
 def job(who: str) -> int:
     return 1
@@ -29,7 +40,9 @@ number: int = job("x")
 """
 WRONG = ['limiter.authorize("job", None)', 'limiter.authorize("job", cost="1")',
          'decision.headers("ietf-draft")', 'decision.limit = 1',
-         'limitree.Limiter(None)', 'limiter.authorize_all([1])', 'job(1)']
+         'limitree.Limiter(None)', 'limiter.authorize_all([1])', 'job(1)',
+         'held.settle(tokens="3")', 'held.limited = True',
+         'limiter.reserve("job", hold=None, part="check")']
 
 DJANGO = """
 from django.http import HttpRequest, HttpResponse

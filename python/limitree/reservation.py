@@ -1,0 +1,265 @@
+"""A Decision about a reservation, and how it ends."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Coroutine, Generator, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+if TYPE_CHECKING:
+    from limitree._native import Hold
+    from limitree.decision import Decision, Level
+    from limitree.demand import Costs
+    from limitree.headers import Headers, Reset, Style
+    from limitree.wait import Duration
+
+
+class Holder(Protocol):
+    """What a Reservation needs of its limiter."""
+
+    def _settle_hold(self, made: Hold, cost: Costs | None,
+                     units: dict[str, int]) -> int: ...
+    def _cancel_hold(self, made: Hold) -> int: ...
+    def _extend_hold(self, made: Hold, hold: Duration) -> int: ...
+
+
+class AsyncHolder(Protocol):
+    """What an AsyncReservation needs of its limiter."""
+
+    async def _settle_hold(self, made: Hold, cost: Costs | None,
+                           units: dict[str, int]) -> int: ...
+    async def _cancel_hold(self, made: Hold) -> int: ...
+    async def _extend_hold(self, made: Hold, hold: Duration) -> int: ...
+
+
+class Reserved:
+    """What both kinds of reservations have.
+
+    ``decision`` is the Decision; its attributes and methods are also those of
+    the reservation.  ``held`` is how many limits hold: 0 if it was denied.
+    """
+
+    def __init__(self, hold: Hold, decision: Decision) -> None:
+        self.decision = decision
+        self._hold = hold
+        self._is_open = decision.held > 0  # neither settled nor cancelled here
+
+    @property
+    def receipt(self) -> str:
+        """A text by which any process can settle, cancel and extend.
+
+        It needs the same limits and the same store.  Raises ValueError if the
+        paths are too long for a receipt: it has at most 64 KiB.
+        """
+        return self._hold.receipt()
+
+    @contextlib.contextmanager
+    def _ending(self) -> Iterator[None]:
+        was_open, self._is_open = self._is_open, False
+        try:
+            yield
+        except (TypeError, ValueError, OverflowError):
+            self._is_open = was_open  # nothing was asked
+            raise
+
+    @property
+    def limited(self) -> bool:
+        return self.decision.limited
+
+    @property
+    def allowed(self) -> bool:
+        return self.decision.allowed
+
+    @property
+    def limit(self) -> int:
+        return self.decision.limit
+
+    @property
+    def remaining(self) -> int:
+        return self.decision.remaining
+
+    @property
+    def retry_after(self) -> float | None:
+        return self.decision.retry_after
+
+    @property
+    def reset_after(self) -> float:
+        return self.decision.reset_after
+
+    @property
+    def next_after(self) -> float:
+        return self.decision.next_after
+
+    @property
+    def binding_reset_after(self) -> float:
+        return self.decision.binding_reset_after
+
+    @property
+    def held(self) -> int:
+        return self.decision.held
+
+    @property
+    def levels(self) -> tuple[Level, ...] | None:
+        return self.decision.levels
+
+    @property
+    def source(self) -> str:
+        return self.decision.source
+
+    @property
+    def unlimited(self) -> bool:
+        return self.decision.unlimited
+
+    @property
+    def shadowed(self) -> bool:
+        return self.decision.shadowed
+
+    @property
+    def degraded(self) -> bool:
+        return self.decision.degraded
+
+    @property
+    def soft(self) -> bool:
+        return self.decision.soft
+
+    def as_cell(self) -> tuple[int, int, int, int, int]:
+        return self.decision.as_cell()
+
+    def headers(self, style: Style = "ietf", reset: Reset = "delta"
+                ) -> Headers:
+        return self.decision.headers(style, reset)
+
+    def problem(self) -> dict[str, object]:
+        return self.decision.problem()
+
+    def __bool__(self) -> bool:
+        return bool(self.decision)  # TypeError, which says what to ask for
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a reservation cannot be pickled or copied: pass on "
+                        "its receipt")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.decision!r} held={self.held}>"
+
+
+class Reservation(Reserved):
+    """The answer to Limiter.reserve.
+
+    As a context manager it settles as held when its block ends, and cancels
+    when the block raises, unless that was done before.  If it was denied, the
+    block runs too: ``limited`` is true then, and there is nothing to settle.
+    """
+
+    def __init__(self, limiter: Holder, hold: Hold,
+                 decision: Decision) -> None:
+        super().__init__(hold, decision)
+        self._limiter = limiter
+
+    def settle(self, cost: Costs | None = None, **units: int) -> int:
+        """End the hold, and charge what was used.
+
+        `cost` is as that of reserve; ``settle(tokens=812)`` is
+        ``settle({"tokens": 812})``.  A unit that is not named was used as it
+        was held.  Returns how many limits were settled: 0 if it was settled or
+        cancelled before, or has ended; then nothing changes.  Raises what
+        authorize raises.
+        """
+        with self._ending():
+            return self._limiter._settle_hold(self._hold, cost, units)
+
+    def cancel(self) -> int:
+        """End the hold, and charge nothing; returns as settle."""
+        with self._ending():
+            return self._limiter._cancel_hold(self._hold)
+
+    def extend(self, hold: Duration) -> int:
+        """Let the hold end `hold` from now; returns as settle."""
+        return self._limiter._extend_hold(self._hold, hold)
+
+    def __enter__(self) -> Reservation:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None,
+                 error: BaseException | None,
+                 trace: TracebackType | None) -> None:
+        if not self._is_open:
+            return
+        if kind is None:
+            self.settle()
+            return
+        # The error of the block says more.  The hold ends by itself.
+        with contextlib.suppress(Exception):
+            self.cancel()
+
+
+class AsyncReservation(Reserved):
+    """The answer to AsyncLimiter.reserve: a Reservation with ``async with``."""
+
+    def __init__(self, limiter: AsyncHolder, hold: Hold,
+                 decision: Decision) -> None:
+        super().__init__(hold, decision)
+        self._limiter = limiter
+
+    async def settle(self, cost: Costs | None = None, **units: int) -> int:
+        """End the hold, and charge what was used, as Reservation.settle."""
+        with self._ending():
+            return await self._limiter._settle_hold(self._hold, cost, units)
+
+    async def cancel(self) -> int:
+        """End the hold, and charge nothing, as Reservation.cancel."""
+        with self._ending():
+            return await self._limiter._cancel_hold(self._hold)
+
+    async def extend(self, hold: Duration) -> int:
+        """Let the hold end `hold` from now, as Reservation.extend."""
+        return await self._limiter._extend_hold(self._hold, hold)
+
+    async def __aenter__(self) -> AsyncReservation:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None,
+                        error: BaseException | None,
+                        trace: TracebackType | None) -> None:
+        if not self._is_open:
+            return
+        if kind is None:
+            await self.settle()
+            return
+        # The request is on its way before this waits for the first time, so a
+        # task that is cancelled once more cancels its hold all the same.
+        with contextlib.suppress(Exception):
+            await self.cancel()
+
+
+class Reserving(Coroutine[Any, Any, AsyncReservation]):
+    """What AsyncLimiter.reserve returns: for ``await`` and ``async with``."""
+
+    def __init__(self, reserving: Coroutine[Any, Any, AsyncReservation]
+                 ) -> None:
+        self._reserving = reserving
+
+    def send(self, value: Any) -> Any:
+        """See Coroutine, for tasks."""
+        return self._reserving.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """See Coroutine."""
+        return self._reserving.throw(*error)
+
+    def close(self) -> None:
+        """See Coroutine."""
+        self._reserving.close()
+
+    def __await__(self) -> Generator[Any, Any, AsyncReservation]:
+        return self._reserving.__await__()
+
+    async def __aenter__(self) -> AsyncReservation:
+        self._made = await self._reserving
+        return self._made
+
+    async def __aexit__(self, kind: type[BaseException] | None,
+                        error: BaseException | None,
+                        trace: TracebackType | None) -> None:
+        await self._made.__aexit__(kind, error, trace)
