@@ -17,11 +17,11 @@ namespace limitree::node {
 // segments as arguments, and everything else from the array of layout.hpp.
 
 // decide(...segments): writes the decision to the array.  May block while a
-// store answers.
+// store answers.  Returns the receipt of a reservation.
 napi_value decide(napi_env env, napi_callback_info info);
 
 // start(...segments): decide() without blocking.  Writes whether the answer
-// comes later; JavaScript's deliver() then gets it.
+// comes later; JavaScript's deliver() then gets it.  Returns a receipt at once.
 napi_value start(napi_env env, napi_callback_info info);
 
 // reset(...segments): forgets buckets; only those of the last node if the cost

@@ -6,6 +6,7 @@
 #define LIMITREE_NODE_LAYOUT_HPP
 
 #include <cstddef>
+#include <cstdint>
 
 #include "limitree.h"
 
@@ -13,7 +14,7 @@ namespace limitree::node {
 
 // Written by JavaScript before a call.
 enum Input : std::size_t {
-  kOperation,   // LIMITREE_AUTHORIZE ...
+  kOperation,   // LIMITREE_AUTHORIZE ... or kReserve ...
   kCost,        // a whole number
   kFlags,       // a sum of kWithLevels and kWithUnits
   kSlot,        // of the promise, for start()
@@ -26,8 +27,17 @@ enum Input : std::size_t {
   kPending,     // what start() says: 1 if the answer is to come
   kUnits,       // how many arguments at the end are names of units; their costs
                 // are at kUnitCosts
+  kHoldNs,      // for kReserve and kExtend; 0: as long as each limit says
   kInputSize
 };
+
+// Operations about reservations, beside LIMITREE_AUTHORIZE ...  From kSettle on
+// the only segment is a receipt, and kCost may be LIMITREE_AS_HELD.
+inline constexpr std::int32_t kReserve = 8;
+inline constexpr std::int32_t kSettle = 9;
+inline constexpr std::int32_t kCancel = 10;
+inline constexpr std::int32_t kExtend = 11;
+
 inline constexpr unsigned kWithLevels = 1;
 inline constexpr unsigned kWithUnits = 2;  // else kUnits is not written
 inline constexpr std::size_t kUserAndAction = 0;
@@ -52,6 +62,7 @@ enum DecisionField : std::size_t {
   kBindingResetAfterNs,
   kBits,        // limited | flags << 1 | source << 16
   kLevelCount,  // number of levels that follow
+  kHeld,        // levels that hold, or that were settled or extended
   kDecisionSize
 };
 

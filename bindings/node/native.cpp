@@ -162,6 +162,7 @@ double* write_decision(const limitree_decision& decision,
                      std::int64_t{decision.flags & 0x7fffu} << 1 |
                      std::int64_t{decision.source} << 16);
   to[kLevelCount] = static_cast<double>(count);
+  to[kHeld] = number(decision.held);
   to += kDecisionSize;
   for (std::size_t i = 0; i < count; ++i, to += kLevelSize) {
     const limitree_level& level = levels[i];

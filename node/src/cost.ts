@@ -33,7 +33,17 @@ export function costOf(cost: Cost | undefined, usual = 1): number {
 
 /** A cost that is an object; undefined for a number. */
 export function unitsOf(cost: Cost | undefined): Units | undefined {
-  return typeof cost === 'object' ? readUnits(cost) : undefined;
+  return typeof cost === 'object' ? readUnits(cost, 1) : undefined;
+}
+
+/** What was used of a reservation; what is not named was used as held. */
+export function usedOf(cost: Cost | undefined): Units {
+  if (typeof cost === 'object') return readUnits(cost, at.AS_HELD);
+  const request = costOf(cost, at.AS_HELD);
+  if (cost !== undefined && request < 0) {
+    throw invalidArgument(`cost must not be negative, is ${request}`);
+  }
+  return { request, names: [], costs: [] };
 }
 
 /** Whether it is `{...}`, of any realm: a Promise or a Map names no units. */
@@ -43,13 +53,16 @@ function isPlain(value: object | null): boolean {
   return parent === null || Object.getPrototypeOf(parent) === null;
 }
 
-function readUnits(cost: Readonly<Record<string, number>>): Units {
+function readUnits(
+  cost: Readonly<Record<string, number>>,
+  usualRequest: number,
+): Units {
   const entries = isPlain(cost) ? Object.entries(cost) : [];
   if (entries.length === 0) {
     throw invalidArgument('cost must be a whole number or name units, such as' +
       ` {tokens: 812}, is ${shown(cost)}`);
   }
-  let request = 1;
+  let request = usualRequest;
   const names: string[] = [];
   const costs: number[] = [];
   for (const [unit, units] of entries) {

@@ -277,7 +277,8 @@ export class Decision {
   }
 }
 
-function fieldsOf(decision: Decision) {
+/** What is shown of a decision. */
+export function fieldsOf(decision: Decision) {
   const { limited, limit, remaining, retryAfterMs, resetAfterMs, nextAfterMs,
           source, levels } = decision;
   const fields = { limited, limit, remaining, retryAfterMs, resetAfterMs,

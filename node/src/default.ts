@@ -1,11 +1,11 @@
 // One limiter for the process, for programs that need only one.
 
+import type { AsyncCallOptions } from './call_options.js';
 import type { Decision } from './decision.js';
 import { ConfigError } from './errors.js';
 import { Limiter } from './limiter.js';
-import type { LimiterOptions } from './limiter.js';
+import type { LimiterOptions } from './limiter_options.js';
 import type { Segment } from './paths.js';
-import type { AsyncCallOptions } from './requests.js';
 
 let limiter: Limiter | undefined;
 

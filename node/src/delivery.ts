@@ -19,6 +19,8 @@ export interface Signal {
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+const numbers = native.numbers;
+
 /** The requests of one limiter that wait for an answer. */
 export class PendingRequests {
   readonly names: Names;
@@ -52,21 +54,39 @@ export class PendingRequests {
   }
 }
 
+/** Reads an answer, which begins at `from` of the array. */
+export type Read<Answer> = (
+  from: number,
+  withLevels: boolean,
+  names: Names,
+  /** What native code returned for the call. */
+  receipt: string | undefined,
+) => Answer;
+
+export const readDecision: Read<Decision> = (from, withLevels, names) =>
+  new Decision(numbers, from, withLevels, names);
+
 /** A request that waits for an answer. */
 interface Waiting {
-  readonly resolve: (decision: Decision) => void;
+  readonly resolve: (answer: never) => void;
   readonly reject: (error: unknown) => void;
+  readonly read: Read<unknown>;
   readonly withLevels: boolean;
   readonly pending: PendingRequests;
   readonly signal: Signal | undefined;
   readonly onAbort: (() => void) | undefined;
+  receipt: string | undefined;
 }
-
-const numbers = native.numbers;
 
 /** Requests by slot; an undefined slot is free, and `free` has its number. */
 const waiting: (Waiting | undefined)[] = [];
 const free: number[] = [];
+
+/** Resolves to the answer that begins at `from`. */
+function answer(one: Waiting, from: number): void {
+  one.resolve(one.read(
+    from, one.withLevels, one.pending.names, one.receipt) as never);
+}
 
 /** Takes the waiting request out of the slot. */
 function take(slot: number): Waiting {
@@ -91,7 +111,7 @@ function deliver(count: number, errors: Error[]): void {
       one.reject(errors[nextError++]);
       continue;
     }
-    one.resolve(new Decision(numbers, from, one.withLevels, one.pending.names));
+    answer(one, from);
     from += at.DECISION_SIZE + numbers[from + at.LEVEL_COUNT]! * at.LEVEL_SIZE;
   }
 }
@@ -105,27 +125,29 @@ native.connect((status, reason, messages) =>
  * Rejects with the reason of `signal` as soon as that is aborted; the request
  * may have been charged then, and its answer is dropped.
  */
-export function startRequest(
-  start: () => void,
+export function startRequest<Answer>(
+  start: () => string | undefined,
+  read: Read<Answer>,
   withLevels: boolean,
   pending: PendingRequests,
   signal: Signal | undefined,
-): Promise<Decision> {
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const slot = free.pop() ?? waiting.length;
     const onAbort = signal && (() => reject(signal.reason));
-    waiting[slot] = { resolve, reject, withLevels, pending, signal, onAbort };
+    const one: Waiting = { resolve, reject, read, withLevels, pending, signal,
+                           onAbort, receipt: undefined };
+    waiting[slot] = one;
     pending.begin();
     numbers[at.SLOT] = slot;
     try {
-      start();
+      one.receipt = start();
     } catch (error) {
       take(slot);
       throw error;
     }
     if (numbers[at.PENDING] === 0) {
-      take(slot);
-      resolve(new Decision(numbers, at.INPUT_SIZE, withLevels, pending.names));
+      answer(take(slot), at.INPUT_SIZE);
     } else if (onAbort !== undefined) {
       signal!.addEventListener('abort', onAbort);
     }

@@ -13,7 +13,7 @@
  *
  * and two kinds that only JavaScript has:
  *
- * - `LIMITREE_NOT_SYNC`: `authorizeSync` of a store on another machine
+ * - `LIMITREE_NOT_SYNC`: `authorizeSync`, ... of a store on another machine
  * - `LIMITREE_NO_NATIVE`: there is no native module for this machine
  */
 export type ErrorCode =

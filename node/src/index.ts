@@ -10,6 +10,9 @@ import { native } from './native.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { ClientIp, ClientIpOptions, IpRequest } from './address.js';
+export type {
+  AsyncCallOptions, AsyncReserveOptions, CallOptions, ReserveOptions,
+} from './call_options.js';
 export {
   authorizeActionForUser, configure, defaultLimiter } from './default.js';
 export type { Cost } from './cost.js';
@@ -23,7 +26,8 @@ export type {
   HeaderOptions, HeaderStyle, Headers, Problem } from './headers.js';
 export { Limiter } from './limiter.js';
 export type {
-  CloseOptions, LimiterOptions, PutOptions, ResetOptions } from './limiter.js';
+  CloseOptions, LimiterOptions, PutOptions, ResetOptions,
+} from './limiter_options.js';
 export type {
   DescriptorFiles, DescriptorOptions, FileUrl, LimitTree, Limits,
   OneDescriptors, OneLimits, StoreOptions } from './limits.js';
@@ -32,7 +36,7 @@ export type {
   FullDescriptor, RateLimitOptions, EnvoyResponse, EnvoyStats, Unit,
 } from './envoy.js';
 export type { Costly, Part, Path, Segment } from './paths.js';
-export type { AsyncCallOptions, CallOptions } from './requests.js';
+export { Reservation } from './reservation.js';
 export type { LimitStats, ReasonStats, Stats } from './stats.js';
 
 /** The version of limitree. */

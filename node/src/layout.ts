@@ -12,7 +12,8 @@ export const PATHS = 6;
 export const ROOT = 7;
 export const PENDING = 8;
 export const UNITS = 9;
-export const INPUT_SIZE = 10;
+export const HOLD_NS = 10;
+export const INPUT_SIZE = 11;
 
 /** Values of PATHS: one path given as a user and an action, or one path.  For
  * several paths it is their number plus one. */
@@ -38,7 +39,8 @@ export const NEXT_AFTER_NS = 4;
 export const BINDING_RESET_AFTER_NS = 5;
 export const BITS = 6;
 export const LEVEL_COUNT = 7;
-export const DECISION_SIZE = 8;
+export const HELD = 8;
+export const DECISION_SIZE = 9;
 
 /** One of the levels that follow a decision. */
 export const POLICY = 0;
@@ -63,6 +65,17 @@ export const AUTHORIZE = 0;
 export const PEEK = 1;
 export const SPEND = 2;
 export const REFUND = 3;
+
+/** Operations about reservations.  From SETTLE on, the only segment is a
+ * receipt, and COST may be AS_HELD. */
+export const RESERVE = 8;
+export const SETTLE = 9;
+export const CANCEL = 10;
+export const EXTEND = 11;
+export const AS_HELD = -1;
+
+/** The longest time of a hold. */
+export const MAX_HOLD_NS = 86400000000000;
 
 /** The parts of limitree_decide, each at its number. */
 export const PARTS = ['charge', 'spend_if_fits', 'check'] as const;

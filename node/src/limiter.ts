@@ -2,18 +2,25 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { NONE, checkFlag, checkOptions } from './call_options.js';
+import type {
+  AsyncCallOptions, AsyncReserveOptions, CallOptions, ReserveOptions,
+} from './call_options.js';
 import { writeFirstTime } from './clock.js';
-import type { Clock } from './clock.js';
+import type { Cost } from './cost.js';
 import type { Decision } from './decision.js';
 import { invalidArgument } from './errors.js';
+import { Holds } from './holds.js';
 import * as at from './layout.js';
+import { replaceOf } from './limiter_options.js';
+import type {
+  CloseOptions, LimiterOptions, PutOptions, ResetOptions,
+} from './limiter_options.js';
 import {
   ReadLimits, checkLimiterNames, checkRuntime, checkShare, fileUrl, msOf, read,
   readDescriptors, readSync, shownLimits, shownStore, textOfNode, textOfOptions,
 } from './limits.js';
-import type {
-  DescriptorFiles, DescriptorOptions, FileUrl, Limits, StoreOptions,
-} from './limits.js';
+import type { DescriptorFiles, FileUrl, Limits } from './limits.js';
 import { Names } from './names.js';
 import { readRequest, responseOf } from './envoy.js';
 import type {
@@ -23,51 +30,11 @@ import type {
 import { closed, native } from './native.js';
 import type { Functions } from './native.js';
 import type { Path, PathList, Segment } from './paths.js';
-import { NONE, Requests, checkFlag, checkOptions } from './requests.js';
-import type { AsyncCallOptions, CallOptions } from './requests.js';
+import { Requests } from './requests.js';
+import type { Reservation } from './reservation.js';
 import { labeled, totals } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
 import { checkNames, shown } from './words.js';
-
-export interface LimiterOptions extends StoreOptions, DescriptorOptions {
-  /** May be left out if there are descriptors. */
-  readonly limits?: Limits | undefined;
-  /** For tests; without it the store's own clock is used. */
-  readonly clock?: Clock | undefined;
-  /** Whether decisions carry their levels by default. */
-  readonly levels?: boolean | undefined;
-  /**
-   * A name under which the threads of this process share one limiter: the first
-   * thread makes it, and it lives until the last one has closed it.  Memory
-   * store only.
-   */
-  readonly share?: string | undefined;
-}
-
-export interface CloseOptions {
-  /**
-   * How long running requests may take: milliseconds, or a text such as `"2s"`.
-   * Default 0: they are cancelled.
-   */
-  readonly drain?: number | string | undefined;
-}
-
-export interface ResetOptions {
-  /** Whether to forget only the buckets of the deepest node with limits. */
-  readonly leaf?: boolean | undefined;
-}
-
-export interface PutOptions {
-  /**
-   * Whether a name that exists may be replaced; `'added'`: only if `put` has
-   * added it.  Default false.
-   */
-  readonly replace?: boolean | 'added' | undefined;
-}
-
-/** As limitree.h numbers them. */
-const REPLACE = new Map<unknown, number>(
-  [[undefined, 0], [false, 0], [true, 1], ['added', 2]]);
 
 /** The messages about the store that nobody has taken: [event, text]. */
 export let takeLog: (limiter: Limiter) => [number, string][];
@@ -77,6 +44,7 @@ export class Limiter {
   static { takeLog = (limiter) => limiter.#native.takeLog(); }
   #native: Functions;
   readonly #requests: Requests;
+  readonly #holds: Holds;
   #limits: Limits | undefined;
   #descriptors: DescriptorFiles | undefined;
   #isClosed = false;
@@ -107,6 +75,7 @@ export class Limiter {
     this.#store = shownStore(others.store);
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.isRemote, levels === true, clock);
+    this.#holds = new Holds(this.#requests);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;
     this.#descriptors = descriptors;
     for (const name of METHODS) bind(this, name);
@@ -141,7 +110,7 @@ export class Limiter {
    */
   authorizeSync(path: Path, options: CallOptions = NONE): Decision {
     if (options !== NONE) checkOptions(options, false);
-    this.#requests.needMemory();
+    this.#requests.needMemory('authorize');
     return this.#requests.decide(at.AUTHORIZE, path, options);
   }
 
@@ -197,6 +166,53 @@ export class Limiter {
   /** Gives `cost` back to every limit along `path`, up to its capacity. */
   refund(path: Path, options?: AsyncCallOptions): Promise<Decision> {
     return this.#requests.decideAsync(at.REFUND, path, options);
+  }
+
+  /**
+   * Decides as `authorize`.  Limits with `hold` then hold their units until the
+   * cost is known, for `hold` at most; all others are charged.
+   */
+  reserve(path: Path, options?: AsyncReserveOptions): Promise<Reservation> {
+    return this.#holds.reserve(path, options);
+  }
+
+  /** The same at once, as `authorizeSync`. */
+  reserveSync(path: Path, options?: ReserveOptions): Reservation {
+    return this.#holds.reserveSync(path, options);
+  }
+
+  /** `reserve` over several paths. */
+  reserveAll(
+    paths: PathList, options?: AsyncReserveOptions,
+  ): Promise<Reservation> {
+    return this.#holds.reserveAll(paths, options);
+  }
+
+  /** `settle` of the reservation with that `receipt`, made anywhere. */
+  settle(receipt: string, cost?: Cost): Promise<number> {
+    return this.#holds.settle(receipt, cost);
+  }
+
+  settleSync(receipt: string, cost?: Cost): number {
+    return this.#holds.settleSync(receipt, cost);
+  }
+
+  /** `cancel` of that reservation. */
+  cancel(receipt: string): Promise<number> {
+    return this.#holds.cancel(receipt);
+  }
+
+  cancelSync(receipt: string): number {
+    return this.#holds.cancelSync(receipt);
+  }
+
+  /** `extend` of that reservation. */
+  extend(receipt: string, hold: number | string): Promise<number> {
+    return this.#holds.extend(receipt, hold);
+  }
+
+  extendSync(receipt: string, hold: number | string): number {
+    return this.#holds.extendSync(receipt, hold);
   }
 
   /** Forgets the buckets of every limit along `path`. */
@@ -261,12 +277,7 @@ export class Limiter {
   async put(
     name: string, node: string | object, options: PutOptions = {},
   ): Promise<void> {
-    checkNames(options, ['replace'], '{replace: true}');
-    const replace = REPLACE.get(options.replace);
-    if (replace === undefined) {
-      throw invalidArgument('replace must be true, false or "added", is ' +
-        shown(options.replace));
-    }
+    const replace = replaceOf(options);
     if (typeof name !== 'string') {
       throw invalidArgument(`a name must be a string, is ${shown(name)}`);
     }

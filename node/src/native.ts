@@ -37,8 +37,9 @@ export interface Functions {
   readonly isRemote: boolean;
   /** Whether other processes can share the buckets. */
   readonly isShared: boolean;
-  decide(...segments: unknown[]): void;
-  start(...segments: unknown[]): void;
+  /** These return the receipt of a reservation. */
+  decide(...segments: unknown[]): string | undefined;
+  start(...segments: unknown[]): string | undefined;
   reset(...segments: unknown[]): Promise<number> | undefined;
   reload(limits: string[]): Promise<number>;
   reloadDescriptors(files: string[]): Promise<number>;

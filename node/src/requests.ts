@@ -5,77 +5,63 @@
 // make another request.  So everything is read before, even the clock and the
 // segments.
 
+import { NONE, checkOptions } from './call_options.js';
+import type { AsyncCallOptions, CallOptions } from './call_options.js';
 import { timeOf, writeTime } from './clock.js';
 import type { Clock } from './clock.js';
 import { costOf, unitsOf } from './cost.js';
-import type { Cost, Units } from './cost.js';
+import type { Units } from './cost.js';
 import { Decision, FORGOT, LIMITED } from './decision.js';
-import { PendingRequests, startRequest } from './delivery.js';
-import type { Signal } from './delivery.js';
-import { LimitreeError, invalidArgument } from './errors.js';
+import { PendingRequests, readDecision, startRequest } from './delivery.js';
+import type { Read, Signal } from './delivery.js';
+import { LimitreeError } from './errors.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
 import { closed, native } from './native.js';
 import type { Functions, NativeAnswer } from './native.js';
 import { checkArray, sizesOf } from './paths.js';
 import type { Path, PathList, Segment } from './paths.js';
-import { noOption, shown } from './words.js';
-
-export interface CallOptions {
-  /**
-   * What is asked for: a whole number, or `{ request: 1, tokens: 812 }`; 0 only
-   * looks.  Default 1.
-   */
-  readonly cost?: Cost | undefined;
-  /** Whether the decision carries its levels; default: as for the limiter. */
-  readonly levels?: boolean | undefined;
-}
-
-export interface AsyncCallOptions extends CallOptions {
-  /**
-   * Stops waiting for the store.  If it is aborted before the call, nothing is
-   * charged; if later, the request may have been charged.
-   */
-  readonly signal?: Signal | undefined;
-}
-
-export const NONE: AsyncCallOptions = {};
 
 const numbers = native.numbers;
 
-/** Refuses wrong options of a call, in one pass over their names. */
-export function checkOptions(options: object, canWait: boolean): void {
-  if (typeof options !== 'object' || options === null) {
-    throw invalidArgument(
-      `options must be an object such as {cost: 2}, is ${shown(options)}`);
-  }
-  for (const name in options) {
-    if (name === 'cost') continue;
-    if (name === 'levels') {
-      const { levels } = options as CallOptions;
-      if (levels !== undefined) checkFlag(levels, name);
-    } else if (name === 'signal' && canWait) {
-      checkSignal((options as AsyncCallOptions).signal);
-    } else {
-      throw invalidArgument(noOption(name, canWait
-        ? ['cost', 'levels', 'signal'] : ['cost', 'levels']));
-    }
-  }
+/** A request of any form. */
+export interface Call {
+  readonly operation: number;
+  /** A path or several, or a receipt. */
+  readonly segments: readonly unknown[];
+  /** For at.PATHS. */
+  readonly paths: number;
+  readonly options: AsyncCallOptions;
+  /** In place of the cost in the options. */
+  readonly units: Units | undefined;
+  /** Of several paths. */
+  readonly sizes?: readonly number[];
+  readonly holdNs?: number;
 }
 
-export function checkFlag(value: unknown, name: string): void {
-  if (typeof value !== 'boolean') {
-    throw invalidArgument(`${name} must be true or false, is ${shown(value)}`);
-  }
+/** The request about one path. */
+export function callOfPath(
+  operation: number,
+  path: Path,
+  options: AsyncCallOptions,
+): Call {
+  checkArray(path, 'path');
+  return { operation, segments: [...path], paths: at.ONE_PATH, options,
+           units: unitsOf(options.cost) };
 }
 
-function checkSignal(signal: unknown): void {
-  if (signal === undefined) return;
-  const { aborted, addEventListener } = (signal ?? {}) as Partial<Signal>;
-  if (typeof aborted === 'boolean' && typeof addEventListener === 'function') {
-    return;
-  }
-  throw invalidArgument(`signal must be an AbortSignal, is ${shown(signal)}`);
+/** The request about several paths. */
+export function callOfPaths(
+  operation: number,
+  paths: PathList,
+  options: AsyncCallOptions,
+): Call {
+  const units = unitsOf(options.cost);
+  const cost = units === undefined ? costOf(options.cost) : units.request;
+  const segments: Segment[] = [];
+  const sizes = sizesOf(paths, cost, segments);
+  return { operation, segments, paths: paths.length + at.ONE_PATH, options,
+           units, sizes };
 }
 
 /** The most first segments that are known by number. */
@@ -109,20 +95,19 @@ export class Requests {
     this.#clock = clock;
   }
 
-  /** Throws unless the store answers at once. */
-  needMemory(): void {
+  /** Throws unless the store answers at once; `name` is that of the call. */
+  needMemory(name: string): void {
     if (!this.#isRemote) return;
     throw new LimitreeError('LIMITREE_NOT_SYNC',
-      'authorizeSync would wait for another machine: use authorize');
+      `${name}Sync would wait for another machine: use ${name}`);
   }
 
   /** Decides about one path, at once. */
   decide(operation: number, path: Path, options: CallOptions): Decision {
-    checkArray(path, 'path');
-    const units = unitsOf(options.cost);
-    if (units !== undefined) {
-      return this.#decide(operation, [...path], at.ONE_PATH, options, units);
+    if (typeof options.cost === 'object') {
+      return this.now(callOfPath(operation, path, options), readDecision);
     }
+    checkArray(path, 'path');
     const withLevels = options.levels ?? this.#withLevels;
     const decide = this.#native.decide;
     const root = this.#numberOf(path[0]);
@@ -173,9 +158,7 @@ export class Requests {
       if (!this.#isRemote) {
         return Promise.resolve(this.decide(operation, path, options));
       }
-      checkArray(path, 'path');
-      return this.#start(operation, [...path], at.ONE_PATH, options,
-                         unitsOf(options.cost));
+      return this.#start(callOfPath(operation, path, options), readDecision);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -190,16 +173,9 @@ export class Requests {
     try {
       checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
-      const units = unitsOf(options.cost);
-      const cost = units === undefined ? costOf(options.cost) : units.request;
-      const segments: Segment[] = [];
-      const sizes = sizesOf(paths, cost, segments);
-      const count = paths.length + at.ONE_PATH;
-      if (this.#isRemote) {
-        return this.#start(operation, segments, count, options, units, sizes);
-      }
-      return Promise.resolve(
-        this.#decide(operation, segments, count, options, units, sizes));
+      const call = callOfPaths(operation, paths, options);
+      return this.#isRemote ? this.#start(call, readDecision)
+        : Promise.resolve(this.now(call, readDecision));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -215,14 +191,13 @@ export class Requests {
       if (options !== NONE) checkOptions(options, true);
       if (options.signal?.aborted) return Promise.reject(options.signal.reason);
       const units = unitsOf(options.cost);
-      if (this.#isRemote) {
-        return this.#start(at.AUTHORIZE, ['user', user, action],
-                           at.USER_AND_ACTION, options, units).then(denialOnly);
-      }
-      if (units !== undefined) {
-        return Promise.resolve(denialOnly(this.#decide(
-          at.AUTHORIZE, ['user', user, action], at.USER_AND_ACTION, options,
-          units)));
+      if (this.#isRemote || units !== undefined) {
+        const call = { operation: at.AUTHORIZE, options, units,
+                       segments: ['user', user, action],
+                       paths: at.USER_AND_ACTION };
+        return this.#isRemote
+          ? this.#start(call, readDecision).then(denialOnly)
+          : Promise.resolve(denialOnly(this.now(call, readDecision)));
       }
       const withLevels = options.levels ?? this.#withLevels;
       const root = this.#numberOf('user');
@@ -241,6 +216,32 @@ export class Requests {
     } catch (error) {
       return Promise.reject(error);
     }
+  }
+
+  /** Asks a request of any form at once. */
+  now<Answer>(call: Call, read: Read<Answer>): Answer {
+    const withLevels = call.options.levels ?? this.#withLevels;
+    const receipt = this.#native.decide(...this.#writeAll(call));
+    return read(at.INPUT_SIZE, withLevels, this.#names, receipt);
+  }
+
+  /**
+   * The same for what `make` returns, without blocking.  If the signal is
+   * aborted before the answer comes, asks for what `undo` makes of that, even
+   * while the limiter closes.
+   */
+  async later<Answer>(
+    make: () => Call,
+    read: Read<Answer>,
+    undo?: (answer: Answer) => Call | undefined,
+  ): Promise<Answer> {
+    const call = make();
+    const { signal } = call.options;
+    if (signal?.aborted) throw signal.reason;
+    if (!this.#isRemote) return this.now(call, read);
+    return undo === undefined || signal === undefined
+      ? await this.#start(call, read)
+      : await this.#startUndoably(call, read, undo, signal);
   }
 
   /** Forgets buckets, of the last node alone if `leaf`. */
@@ -292,58 +293,62 @@ export class Requests {
   }
 
   /** Writes a request of any form; returns the arguments of the call. */
-  #writeAll(
-    operation: number,
-    segments: readonly Segment[],
-    paths: number,
-    options: CallOptions,
-    units: Units | undefined,
-    sizes: readonly number[],
-  ): readonly Segment[] {
+  #writeAll(call: Call): readonly unknown[] {
+    const { operation, segments, paths, options, units, sizes = [] } = call;
     this.#write(operation, units === undefined ? options
       : { cost: units.request, levels: options.levels }, paths);
+    numbers[at.HOLD_NS] = call.holdNs ?? 0;
     if (sizes.length > 0) numbers.set(sizes, at.INPUT_SIZE);
-    if (units === undefined) return segments;
+    if (units === undefined || units.names.length === 0) return segments;
     numbers[at.FLAGS]! += at.WITH_UNITS;
     numbers[at.UNITS] = units.names.length;
     numbers.set(units.costs, at.UNIT_COSTS);
     return [...segments, ...units.names];
   }
 
-  /** Decides about a request of any form, at once. */
-  #decide(
-    operation: number,
-    segments: readonly Segment[],
-    paths: number,
-    options: CallOptions,
-    units: Units | undefined,
-    sizes: readonly number[] = [],
-  ): Decision {
-    const withLevels = options.levels ?? this.#withLevels;
-    this.#native.decide(
-      ...this.#writeAll(operation, segments, paths, options, units, sizes));
-    return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+  #start<Answer>(
+    call: Call,
+    read: Read<Answer>,
+    native = this.#native,
+  ): Promise<Answer> {
+    const { signal, levels: withLevels = this.#withLevels } = call.options;
+    return startRequest(() => {
+      const all = this.#writeAll(call);
+      // Spreading the segments would copy them once more.
+      return all.length === 3 ? native.start(all[0], all[1], all[2])
+        : native.start(...all);
+    }, read, withLevels, this.#pending, signal);
   }
 
-  #start(
-    operation: number,
-    segments: readonly Segment[],
-    paths: number,
-    options: AsyncCallOptions,
-    units: Units | undefined,
-    sizes: readonly number[] = [],
-  ): Promise<Decision> {
-    const withLevels = options.levels ?? this.#withLevels;
-    return startRequest(() => {
-      const all = this.#writeAll(
-        operation, segments, paths, options, units, sizes);
-      if (all.length === 3) {
-        // Spreading the segments would copy them once more.
-        this.#native.start(all[0]!, all[1]!, all[2]!);
-      } else {
-        this.#native.start(...all);
-      }
-    }, withLevels, this.#pending, options.signal);
+  #startUndoably<Answer>(
+    call: Call,
+    read: Read<Answer>,
+    undo: (answer: Answer) => Call | undefined,
+    signal: Signal,
+  ): Promise<Answer> {
+    const native = this.#native;
+    return new Promise((resolve, reject) => {
+      let isLate = false;
+      const onAbort = () => {
+        isLate = true;
+        reject(signal.reason);
+      };
+      const take = async (answer: Answer) => {
+        if (!isLate) return resolve(answer);
+        const undone = undo(answer);
+        if (undone !== undefined) {
+          await this.#start(undone, readDecision, native);
+        }
+      };
+      signal.addEventListener('abort', onAbort);
+      this.#pending.begin();
+      const options = { ...call.options, signal: undefined };
+      this.#start({ ...call, options }, read, native).then(take).catch(reject)
+        .finally(() => {
+          signal.removeEventListener('abort', onAbort);
+          this.#pending.end();
+        });
+    });
   }
 }
 

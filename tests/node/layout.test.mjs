@@ -34,7 +34,8 @@ function constantsOf(text) {
 it('has each constant of layout.ts at the place that layout.hpp says', () => {
   const layout = layoutOfHeader(read('bindings/node/layout.hpp'));
   for (const [, name, value] of read('capi/limitree.h').matchAll(
-    /LIMITREE_(AUTHORIZE|PEEK|SPEND|REFUND|MAX_PATHS) =? ?(\d+)/g)) {
+    new RegExp('LIMITREE_(AUTHORIZE|PEEK|SPEND|REFUND|MAX_PATHS|MAX_HOLD_NS)' +
+               ' (?:= |INT64_C\\()?(\\d+)', 'g'))) {
     layout.set(name, Number(value));
   }
   const level = /mode << (\d+)/.exec(read('bindings/node/native.cpp'));

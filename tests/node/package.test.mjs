@@ -33,6 +33,10 @@ async function main(): Promise<void> {
   console.log(...answers, limited, denied.limited, denied.cell[0]);
   await using other = new Limiter({ limits: 'schema: {job: {}}' });
   await other.peek(['job', 7]);
+  await using held = await limiter.reserve(['job'], { hold: '5m' });
+  const counts: number[] = [
+    await held.settle({ request: 1 }), await limiter.cancel(held.receipt)];
+  if (counts.some((count) => count > 0)) console.log(held.held);
   await limiter.close();
 }
 main();
@@ -46,8 +50,9 @@ const PRINTS = 'true 1 undefined true 1\n';
 
 /** The program in JavaScript. */
 function untyped(text) {
-  return text.replace(/: \[boolean, number\]|: Promise<void>/g, '')
-    .replace(/: Decision \| undefined/, '').replace('await using', 'const');
+  return text
+    .replace(/: \[boolean, number\]|: Promise<void>|: number\[\]/g, '')
+    .replace(/: Decision \| undefined/, '').replaceAll('await using', 'const');
 }
 
 const manifestOf = (folder) =>

@@ -3,7 +3,7 @@
 
 import { shownStore } from '../limits.js';
 import type { StoreOptions } from '../limits.js';
-import type { CloseOptions } from '../limiter.js';
+import type { CloseOptions } from '../limiter_options.js';
 import { refuse, webStoreOptionsOf } from './options.js';
 import type { WebOptions } from './options.js';
 import { PlainTree } from './plain_tree.js';

@@ -1,7 +1,7 @@
 // The limiter behind plain limits: a tree with one top-level name for each.
 
 import { Limiter } from '../limiter.js';
-import type { CloseOptions } from '../limiter.js';
+import type { CloseOptions } from '../limiter_options.js';
 import type { LimitTree, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
 import { refuse } from './options.js';

@@ -2,7 +2,7 @@
 
 import type { IpRequest } from '../address.js';
 import { Limiter } from '../limiter.js';
-import type { CloseOptions } from '../limiter.js';
+import type { CloseOptions } from '../limiter_options.js';
 import type { Path, PathList } from '../paths.js';
 import type { Maybe } from './maybe.js';
 import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
