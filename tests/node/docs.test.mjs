@@ -6,7 +6,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 
-import { Decision, Limiter } from 'limitree';
+import { Decision, Limiter, Reservation } from 'limitree';
 
 import {
   blocksOf, emptyFolder, follow, programOf, ROOT } from './docs_blocks.mjs';
@@ -46,7 +46,7 @@ for (const [page, prints] of Object.entries(PAGES)) {
 
 it('every call is in the tables', () => {
   const page = readFileSync(join(ROOT, 'docs/node.md'), 'utf8');
-  for (const kind of [Limiter, Decision]) {
+  for (const kind of [Limiter, Decision, Reservation]) {
     for (const name of Object.getOwnPropertyNames(kind.prototype)) {
       if (['constructor', 'closed', 'isRemote', 'isShared', 'toJSON']
         .includes(name)) continue;
