@@ -100,8 +100,8 @@ class MixedLevel {
     return static_cast<std::uint32_t>(units);
   }
   const LogBlock* block() const {
-    static constexpr LogBlock kNone;
-    return log_.block == nullptr ? &kNone : log_.block;
+    static constexpr LogBlock kNoBlock;
+    return log_.block == nullptr ? &kNoBlock : log_.block;
   }
   Log<LogEdit> log_of(const Limit& limit, Instant now) {
     return {&edit_, limit.period, limit.rules->bucket, now};
