@@ -520,6 +520,12 @@ class Limiter {
     return make_text(limitree_limiter_explain, get(), path.data(), path.size());
   }
 
+  // What is held on `path` and until when, as text for people.
+  Text list_holds(Path path) const {
+    return make_text(limitree_limiter_list_holds, get(), path.data(),
+                     path.size());
+  }
+
   // Answers a request of Envoy; `statuses` has room for one of each descriptor,
   // or for fewer.  See limitree_should_rate_limit.
   limitree_envoy_response should_rate_limit(

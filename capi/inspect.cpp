@@ -67,10 +67,13 @@ limitree_status limitree_limiter_describe(limitree_limiter* limiter,
   });
 }
 
-limitree_status limitree_limiter_explain(limitree_limiter* limiter,
-                                         const limitree_str* path,
-                                         size_t path_size, limitree_text** text,
-                                         limitree_error** error) {
+namespace {
+
+// Writes what `explain` says about a path.
+limitree_status explain_path(limitree_limiter* limiter,
+                             const limitree_str* path, size_t path_size,
+                             Result<std::string> (Limiter::*explain)(Path),
+                             limitree_text** text, limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
     const limitree_path one = {path, path_size, 0, LIMITREE_PART_CHARGE};
@@ -78,11 +81,29 @@ limitree_status limitree_limiter_explain(limitree_limiter* limiter,
     Status status = parsed.read({&one, 1}, {});
     if (!status.ok()) return status;
     Result<std::string> explained =
-        limiter->limiter.explain(parsed.costs().paths[0].path);
+        (limiter->limiter.*explain)(parsed.costs().paths[0].path);
     if (!explained.ok()) return std::move(explained.status());
     *text = new limitree_text{std::move(explained.value())};
     return {};
   });
+}
+
+}  // namespace
+
+limitree_status limitree_limiter_explain(limitree_limiter* limiter,
+                                         const limitree_str* path,
+                                         size_t path_size, limitree_text** text,
+                                         limitree_error** error) {
+  return explain_path(limiter, path, path_size, &Limiter::explain, text, error);
+}
+
+limitree_status limitree_limiter_list_holds(limitree_limiter* limiter,
+                                            const limitree_str* path,
+                                            size_t path_size,
+                                            limitree_text** text,
+                                            limitree_error** error) {
+  return explain_path(limiter, path, path_size, &Limiter::list_holds, text,
+                      error);
 }
 
 limitree_status limitree_limiter_describe_descriptors(limitree_limiter* limiter,

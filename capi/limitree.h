@@ -1031,13 +1031,22 @@ LIMITREE_API limitree_status limitree_limiter_describe(
     limitree_limiter *limiter, limitree_text **text, limitree_error **error);
 
 /* The walk of `path` down the tree, for people: the child taken for each
- * segment and why, the levels met, their bucket names and parameters.  The
- * wording may change.  Since 0.1. */
+ * segment and why, the levels met, their bucket names and parameters; with
+ * memory:// and shm://, what is held there, as limitree_limiter_list_holds
+ * says. The wording may change.  Since 0.1. */
 LIMITREE_API limitree_status limitree_limiter_explain(limitree_limiter *limiter,
                                                       const limitree_str *path,
                                                       size_t path_size,
                                                       limitree_text **text,
                                                       limitree_error **error);
+
+/* What is held on the levels of `path`, and until when, for people: for each
+ * limit the units, and its reservations in the order of their ends, of which
+ * the first 20 are listed.  Empty if nothing is held.  Blocks while the store
+ * answers.  The wording may change.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_list_holds(
+    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
+    limitree_text **text, limitree_error **error);
 
 /* All descriptors as the library understands them, for people: one line for
  * each.  The wording may change.  Since 0.1. */

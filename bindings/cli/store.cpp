@@ -93,7 +93,9 @@ std::string state(Limiter* limiter, const std::vector<limitree_str>& path,
                    {wait_text(next[i].retry_after_ns), colour},
                    {reset_ns == 0 ? "-" : duration_text(reset_ns)}});
   }
-  return table.text(terminal);
+  const Text held = limiter->list_holds(path);
+  return table.text(terminal) +
+         (held.view().empty() ? "" : "held\n" + std::string(held.view()));
 }
 
 }  // namespace

@@ -89,7 +89,10 @@ inline Verdict usage_verdict(const Level& level, bool charged) {
 // Sets what such a level reports besides its verdict.
 inline void note_usage(bool charged, Level* level) {
   level->growth = side_of(*level, charged).grows_after;
-  level->before = found_in(*level).left.used;
+  const Usage& found = found_in(*level);
+  level->before = found.left.used;
+  level->crowded = found.crowded;
+  level->ended = found.ended;
 }
 
 // The verdict of a plain level.

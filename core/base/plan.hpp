@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/gcra.hpp"
 #include "base/hold.hpp"
@@ -93,6 +94,9 @@ struct Usage {
   bool never;    // the cost exceeds the ceiling
   bool changes;  // the bucket is not the same after the charge
   bool ahead;    // its state was dated after now, and counts as of now
+  bool crowded;  // there is no room for one more hold
+  // Holds that have ended since, and are written as such now.
+  std::uint32_t ended;
   Side left;     // if the bucket is left as it is
   Side charged;  // if it is charged, or given back to
 };
@@ -109,10 +113,20 @@ struct Level {
   Mode mode;            // of the limit, and of the path's part
   bool applied;         // verdict counts this level's charge; set by judge()
   bool again;           // an earlier level of the plan has the same bucket
+  bool crowded;         // that of Usage
   std::uint32_t path;   // which of a request's paths met it first; from 0
   Verdict verdict;      // set by judge()
   Duration growth;      // the same, if not plain; see grows_after()
   std::int64_t before;  // the same: units in use before the request
+  std::uint32_t ended;  // that of Usage
+};
+
+// A hold that a request has found.
+struct FoundHold {
+  std::size_t level;  // its index in the plan
+  HoldId id;
+  std::int64_t units;
+  Duration ends_after;
 };
 
 struct Plan {
@@ -131,6 +145,8 @@ struct Plan {
     level.usage = nullptr;  // judge() asserts that the store sets it
     level.mode = limit->mode;
     level.again = false;
+    level.crowded = false;
+    level.ended = 0;
     level.path = 0;
   }
 
@@ -141,6 +157,10 @@ struct Plan {
   // Whether not even buckets that is_held() names are written: the limits may
   // differ from those of the processes that use the buckets.
   bool only_looks;
+
+  // Where such a request lists the holds that it finds, those of a level in the
+  // order of their ends; null: it does not.
+  std::vector<FoundHold>* found = nullptr;
 
   Source source =
       Source::kStore;  // set by whatever decides in place of the store

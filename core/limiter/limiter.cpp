@@ -153,13 +153,14 @@ Status Limiter::reset(Path path, bool leaf_only) {
 
 void Limiter::record(const Snapshot& snapshot, const Plan& plan,
                      const Decision& decision) {
-  if (!is_asked(plan.operation)) return;
+  if (!is_asked(plan.operation) && !snapshot.has_holds) return;
   Reader reader(this);
   record(snapshot, plan, decision, &reader.stripe());
 }
 
 void Limiter::record(const Snapshot& snapshot, const Plan& plan,
                      const Decision& decision, Stripe* stripe) {
+  if (snapshot.has_holds) stripe->count_holds(plan, decision);
   if (!is_asked(plan.operation)) return;
   stripe->count(decision);
   for (const Level& level : plan.levels) {
@@ -180,7 +181,26 @@ std::string Limiter::describe() { return current()->tree->describe(); }
 Result<std::string> Limiter::explain(Path path) {
   const PathCost path_cost{path, 0};
   if (!acceptable(path_cost)) return refuse_path(path_cost);
-  return current()->tree->explain(path);
+  Result<std::string> text = current()->tree->explain(path);
+  if (!text.ok() || remote_) return text;
+  Result<std::string> held = list_holds(path);
+  // Without a store that answers, the text says what the tree does.
+  if (held.ok() && !held.value().empty()) {
+    text.value() += "held\n" + held.value();
+  }
+  return text;
+}
+
+Result<std::string> Limiter::list_holds(Path path) {
+  const std::shared_ptr<const Snapshot> snapshot = current();
+  const PathCost path_cost{path, 0};
+  std::vector<FoundHold> found;
+  Plan plan(Operation::kLook);
+  plan.found = &found;
+  Status status = match(*snapshot, {{&path_cost, 1}}, &plan);
+  if (status.ok() && !plan.levels.empty()) status = store_->decide(&plan);
+  if (!status.ok()) return status;
+  return held_in_words(plan, found);
 }
 
 std::shared_ptr<const Descriptors> Limiter::descriptors() {

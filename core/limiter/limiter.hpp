@@ -203,7 +203,11 @@ class Limiter final : private ForkGuard {
   std::optional<StoreFile> store_file() { return store_->file(); }
 
   std::string describe();
+  // What Tree::explain() says and, unless the store is remote, list_holds().
   Result<std::string> explain(Path path);
+  // What is held on the levels of `path` and until when, for people; empty if
+  // nothing is held.
+  Result<std::string> list_holds(Path path);
   LimiterStats stats();
   std::vector<PolicyStats> policy_stats();
   std::vector<MetricStats> metric_stats();
@@ -238,6 +242,7 @@ class Limiter final : private ForkGuard {
     std::vector<Limit> local_limits;
     std::set<std::string_view> units;  // of its limits, but kRequestUnit
     bool has_rules = false;            // some limits are not plain
+    bool has_holds = false;            // some can hold units
     bool has_slots = false;            // some are Algorithm::kConcurrent
     std::shared_ptr<const LoadedRules> rules;  // never null
   };

@@ -25,6 +25,18 @@ std::uint32_t stripe_count() {
 
 }  // namespace
 
+void Stripe::count_holds(const Plan& plan, const Decision& decision) {
+  if (plan.operation == Operation::kReserve) totals_.held += decision.held;
+  if (plan.operation == Operation::kSettle) totals_.settled += decision.held;
+  bool full = false;
+  for (const Level& level : plan.levels) {
+    if (!level.limit->holds()) continue;
+    totals_.ended += level.ended;
+    full |= level.crowded && counts(level.mode);
+  }
+  if (full && is_asked(plan.operation)) ++totals_.holds_full;
+}
+
 Stripes::Stripes(Share near_limit)
     : count_(stripe_count()), stripes_(new Stripe[count_]) {
   for (Stripe& stripe : *this) stripe.set_near_limit(near_limit);

@@ -77,6 +77,11 @@ struct Totals {
   std::int64_t shadow_limited = 0;
   std::int64_t soft = 0;  // allowed only thanks to an overrun
   std::int64_t errors = 0;
+  // Holds, each of one limit; of requests through this limiter.
+  std::int64_t held = 0;
+  std::int64_t settled = 0;     // cancelled ones too
+  std::int64_t ended = 0;       // by themselves
+  std::int64_t holds_full = 0;  // requests that kMaxHolds denied
 
   std::int64_t allowed() const { return sum(0); }
   std::int64_t limited() const { return sum(1); }
@@ -120,6 +125,8 @@ class alignas(64) Stripe {
   void set_near_limit(Share share) { near_limit_ = share; }
 
   void count(const Decision& decision);
+  // Counts what became of holds.
+  void count_holds(const Plan& plan, const Decision& decision);
   void count_error() { ++totals_.errors; }
 
   // Adds to the counters of the policy, through a small write-back cache.

@@ -33,6 +33,7 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
   for (const Limit& limit : limits) {
     snapshot->policies[limit.index] = policies_.intern(limit.policy.str());
     snapshot->has_rules |= !limit.is_plain();
+    snapshot->has_holds |= limit.holds();
     snapshot->has_slots |= limit.algorithm == Algorithm::kConcurrent;
     if (!limit.unit.empty()) {
       snapshot->units.insert(*unit_names_.emplace(limit.unit.view()).first);

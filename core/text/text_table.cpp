@@ -78,6 +78,17 @@ std::string rules_in_words(const Limit& limit) {
   return words;
 }
 
+// 32 digits.
+std::string hex(const HoldId& id) {
+  std::string digits;
+  for (const std::uint64_t word : {id.high, id.low}) {
+    for (int shift = 60; shift >= 0; shift -= 4) {
+      digits += "0123456789abcdef"[word >> shift & 15];
+    }
+  }
+  return digits;
+}
+
 std::string charge_in_words(Charge charge) {
   switch (charge) {
     case Charge::kAllOrNothing:
@@ -113,6 +124,38 @@ std::string limit_in_words(const Limit& limit) {
     words += std::string(", ") + mode_name(limit.mode);
   }
   return words + charge_in_words(limit.charge);
+}
+
+std::string held_in_words(const Plan& plan, std::span<const FoundHold> found) {
+  TextTable table;
+  while (!found.empty()) {
+    const std::size_t at = found.front().level;
+    const auto is_same = [at](const FoundHold& hold) {
+      return hold.level == at;
+    };
+    const auto count = static_cast<std::size_t>(
+        std::ranges::find_if_not(found, is_same) - found.begin());
+    const std::span<const FoundHold> holds = found.first(count);
+    found = found.subspan(count);
+    const Limit& limit = *plan.levels[at].limit;
+    std::int64_t units = 0;
+    for (const FoundHold& hold : holds)
+      units = saturating_sum(units, hold.units);
+    table.add(1, limit.policy.str(),
+              std::to_string(units) + (limit.unit.empty() ? "" : " ") +
+                  limit.unit.str() + " in " + std::to_string(count) +
+                  (count == 1 ? " hold" : " holds"));
+    for (const FoundHold& hold : holds.first(std::min(count, kMostHoldLines))) {
+      table.add(2, hex(hold.id),
+                std::to_string(hold.units) + ", ends in " +
+                    spoken_duration(hold.ends_after));
+    }
+    if (count > kMostHoldLines) {
+      table.add(2, "and " + std::to_string(count - kMostHoldLines) + " more",
+                "the last ends in " + spoken_duration(holds.back().ends_after));
+    }
+  }
+  return table.text();
 }
 
 }  // namespace limitree

@@ -5,10 +5,12 @@
 #define LIMITREE_TEXT_TEXT_TABLE_HPP
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/limit.hpp"
+#include "base/plan.hpp"
 
 namespace limitree {
 
@@ -34,6 +36,11 @@ std::string limit_in_words(const Limit& limit);
 
 // "1m", or "month".
 std::string period_in_words(const Limit& limit);
+
+// What a plan has found, a line for each hold.  Of many holds of a level it
+// names the first kMostHoldLines and the last.
+inline constexpr std::size_t kMostHoldLines = 20;
+std::string held_in_words(const Plan& plan, std::span<const FoundHold> found);
 
 }  // namespace limitree
 

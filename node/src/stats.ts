@@ -41,6 +41,14 @@ export interface Stats {
   readonly soft: number;
   /** Evictions of buckets that would still deny. */
   readonly forgottenLimited: number;
+  /** Holds of reservations, each of one limit. */
+  readonly held: number;
+  /** Holds that were settled or cancelled. */
+  readonly settled: number;
+  /** Holds that ended by themselves, as far as requests met them. */
+  readonly ended: number;
+  /** Requests denied because a bucket has the most holds. */
+  readonly holdsFull: number;
 }
 
 /** The counters of one limit, over all callers and reloads. */

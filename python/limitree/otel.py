@@ -54,6 +54,10 @@ _INSTRUMENTS = (
     _Instrument("buckets.memory", "By", "bucket_bytes"),
     _Instrument("evictions", "{bucket}", "evictions_total"),
     _Instrument("forgotten_limited", "{bucket}", "forgotten_limited_total"),
+    _Instrument("holds", "{hold}", "holds_total"),
+    _Instrument("holds.settled", "{hold}", "holds_settled_total"),
+    _Instrument("holds.ended", "{hold}", "holds_ended_total"),
+    _Instrument("holds.full", "{decision}", "holds_full_total"),
     _Instrument("reloads", "{reload}", "reloads_total"),
     _Instrument("limits", "{limit}", "limits"),
 )

@@ -26,6 +26,10 @@ class Stats(NamedTuple):
     round_trip_ns: int  #: the sum of their times, in nanoseconds
     soft: int  #: of the allowed: above a capacity, thanks to its overrun
     forgotten_limited: int  #: of evictions: buckets that would still deny
+    held: int  #: holds of reservations, each of one limit
+    settled: int  #: holds that were settled or cancelled
+    ended: int  #: holds that ended by themselves, as far as requests met them
+    holds_full: int  #: requests denied because a bucket has the most holds
 
 
 class LimitStats(NamedTuple):

@@ -900,6 +900,8 @@ static void test_null_handles(void) {
   REFUSED(limitree_set_pressure(NULL, 0, NULL));
   REFUSED(limitree_limiter_explain(NULL, NULL, 0, &text, NULL));
   REFUSED(limitree_limiter_explain(limiter, NULL, 0, NULL, NULL));
+  REFUSED(limitree_limiter_list_holds(NULL, NULL, 0, &text, NULL));
+  REFUSED(limitree_limiter_list_holds(limiter, NULL, 0, NULL, NULL));
   CHECK(limitree_config_set(config, "max_buckets", str("many"), &error) ==
         LIMITREE_INVALID_CONFIG);
   limitree_error_free(error);

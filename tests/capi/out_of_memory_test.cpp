@@ -193,6 +193,10 @@ int main() {
     return limitree_limiter_explain(limiter, segments[0], 2, &text, error);
   });
   limitree_text_free(text);
+  starve("list_holds", [&](limitree_error** error) {
+    return limitree_limiter_list_holds(limiter, segments[0], 2, &text, error);
+  });
+  limitree_text_free(text);
   starve("limits_from_descriptors", [&](limitree_error** error) {
     return limitree_limits_from_descriptors(config, &text, error);
   });

@@ -63,6 +63,30 @@ def rows(text):
             for line in text.splitlines()[1:]}
 
 
+
+HOLDS = ("schema: {key: {limits: [{name: tpm, count: 100, period: 1m, "
+         "unit: tokens, hold: 10m}, {name: slots, concurrent: 3, "
+         "hold: 1h}]}}")
+
+
+def test_show_lists_what_is_held(start):
+    url = start().url
+    assert "held" not in good("show", "-", "key", "--store", url, text=HOLDS)
+    good("try", "-", "key", "--store", url, "--reserve", "--cost",
+         "tokens=60", "--then", "key", "--reserve", "--cost", "tokens=7",
+         text=HOLDS)
+    out = good("show", "-", "key", "--store", url, text=HOLDS)
+    held = [line.split() for line in out.split("held\n")[1].splitlines()]
+    assert held[0] == "key#tpm 67 tokens in 2 holds".split()
+    assert [row[1:4] for row in held[1:3]] == [
+        ["60,", "ends", "in"], ["7,", "ends", "in"]]
+    assert held[3] == "key#slots 2 in 2 holds".split()
+    assert [row[0] for row in held[4:]] == [row[0] for row in held[1:3]]
+    assert all(len(row[0]) == 32 for row in held[4:])
+    out = good("reset", "-", "key", "--store", url, text=HOLDS)
+    assert "held" not in out and "3/3" in out
+
+
 def test_ping(start):
     server = start()
     for url in (server.url, f"redis+unix://{server.path}"):

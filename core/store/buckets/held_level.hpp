@@ -61,11 +61,14 @@ Status MixedLevel<Place>::evaluate_holds(const MixedRequest& ask,
     booked_start_ = start_of(bucket.state());
     booked_ = edit_of(bucket);
   }
+  list_holds(ask, bucket.view(), level);
   Demand own = demand;
   own.reservation.hold = demand.reservation.hold > Duration::zero()
                              ? demand.reservation.hold
                              : limit.rules->hold;
+  const std::uint32_t ended = books_ ? view.count - bucket.view().count : 0;
   evaluate_hold(own, &bucket);
+  usage_.ended = ended;
   const bool may_write =
       usage_.changes &&
       (is_about_hold(demand.operation) ||
@@ -78,6 +81,20 @@ Status MixedLevel<Place>::evaluate_holds(const MixedRequest& ask,
   charged_start_ = start_of(bucket.state());
   charged_ = edit_of(bucket);
   return {};
+}
+
+// Lists what is held, for a plan that asks for it.
+template <typename Place>
+void MixedLevel<Place>::list_holds(const MixedRequest& ask,
+                                   const HoldView& view, const Level& level) {
+  if (ask.plan->found == nullptr) return;
+  const auto index = static_cast<std::size_t>(&level - &ask.plan->levels[0]);
+  for (std::uint32_t i = view.first; i < view.end; ++i) {
+    const Hold& hold = view.holds[i];
+    if (hold.units == 0) continue;
+    ask.plan->found->push_back(
+        {index, hold.id, hold.units, wait_until(hold.end, ask.now)});
+  }
 }
 
 // Sets the usage of a bucket with holds, and takes or charges what is asked.
@@ -100,6 +117,7 @@ void MixedLevel<Place>::evaluate_hold(const Demand& demand,
     usage_ = limitree::evaluate(look, bucket);
     const Hold& next = bucket->view().holds[bucket->view().first];
     usage_.fits = false;
+    usage_.crowded = true;
     usage_.never = demand.cost > demand.ceiling;
     usage_.left.fits_after =
         usage_.never

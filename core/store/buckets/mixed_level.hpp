@@ -120,6 +120,8 @@ class MixedLevel {
   Status evaluate_holds(const MixedRequest& ask, const Demand& demand,
                         const Level& level, Place place);
   void evaluate_hold(const Demand& demand, HeldBucket* bucket);
+  static void list_holds(const MixedRequest& ask, const HoldView& view,
+                         const Level& level);
   Status prepare_holds(const MixedRequest& ask, const HeldBucket& bucket,
                        const Rate& rate, Place place);
   bool finish_holds(const Level& level, Instant now);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -269,6 +270,71 @@ TEST_P(LimiterHolds, AResetForgetsWhatIsHeld) {
   EXPECT_EQ(left(alex_), Numbers({60, 100000, 2}));
   EXPECT_EQ(settle(alex_), "");
   EXPECT_EQ(decision_.held, 0);
+}
+
+TEST_P(LimiterHolds, CountsWhatBecomesOfHolds) {
+  const auto counts = [this]() -> Numbers {
+    const Totals totals = limiter_->stats().totals;
+    return {totals.held, totals.settled, totals.ended, totals.holds_full};
+  };
+  EXPECT_EQ(reserve(alex_, {{"tokens", 4000}}), "");
+  EXPECT_EQ(settle(alex_), "");
+  EXPECT_EQ(settle(alex_), "");
+  EXPECT_EQ(counts(), Numbers({2, 2, 0, 0}));
+  EXPECT_EQ(reserve(alex_, {{"tokens", 1}}), "");
+  EXPECT_EQ(reserve(alex_, {{"tokens", 1}}), "");
+  EXPECT_EQ(reserve(alex_, {{"tokens", 1}}), "");
+  EXPECT_TRUE(decision_.limited);
+  EXPECT_EQ(counts(), Numbers({6, 2, 0, 0}));
+  clock_.advance(seconds(31));
+  left(alex_);  // looks, and books nothing
+  EXPECT_EQ(counts(), Numbers({6, 2, 0, 0}));
+  EXPECT_EQ(reserve(alex_, {{"tokens", 1}}), "");
+  EXPECT_EQ(counts(), Numbers({8, 2, 2, 0}));
+  EXPECT_EQ(cancel(alex_), "");
+  EXPECT_EQ(counts(), Numbers({8, 4, 2, 0}));
+}
+
+TEST_P(LimiterHolds, CountsRequestsForWhichABucketHasTooManyHolds) {
+  const std::vector<std::string_view> many = {"many"};
+  ASSERT_TRUE(limiter_
+                  ->reload(loaded("schema: {many: {limits: {count: 20000, "
+                                  "period: 1h, hold: 1m}}}"))
+                  .ok());
+  for (std::uint32_t i = 0; i < kMaxHolds; ++i) {
+    ASSERT_EQ(reserve(many), "");
+    ASSERT_FALSE(decision_.limited);
+  }
+  EXPECT_EQ(limiter_->stats().totals.holds_full, 0);
+  EXPECT_EQ(reserve(many), "");
+  EXPECT_TRUE(decision_.limited);
+  EXPECT_EQ(limiter_->stats().totals.holds_full, 1);
+  const std::string text = limiter_->list_holds(many).value();
+  EXPECT_TRUE(text.starts_with("  many   ")) << text;
+  EXPECT_NE(text.find(" 10000 in 10000 holds\n"), text.npos) << text;
+  EXPECT_NE(text.find("    and 9980 more "), text.npos) << text;
+  EXPECT_NE(text.find(" the last ends in 1m\n"), text.npos) << text;
+}
+
+TEST_P(LimiterHolds, ListsWhatIsHeld) {
+  EXPECT_EQ(limiter_->list_holds(alex_).value(), "");
+  EXPECT_EQ(limiter_->explain(alex_).value().find("held\n"), std::string::npos);
+  EXPECT_EQ(reserve(alex_, {{"tokens", 4000}}), "");
+  clock_.advance(seconds(12));
+  EXPECT_EQ(reserve(alex_, {{"tokens", 96}}), "");
+  std::string held = limiter_->list_holds(alex_).value();
+  EXPECT_TRUE(limiter_->explain(alex_).value().ends_with("held\n" + held));
+  // Ids are random.
+  held = std::regex_replace(held, std::regex("[0-9a-f]{32}"), "id");
+  EXPECT_EQ(std::regex_replace(held, std::regex(" +"), " "),
+            " user:*#tpm 4096 tokens in 2 holds\n"
+            " id 4000, ends in 9m48s\n"
+            " id 96, ends in 10m\n"
+            " user:*#slots 2 in 2 holds\n"
+            " id 1, ends in 18s\n"
+            " id 1, ends in 30s\n");
+  const std::vector<std::string_view> unknown = {"nobody"};
+  EXPECT_FALSE(limiter_->list_holds(unknown).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, LimiterHolds,

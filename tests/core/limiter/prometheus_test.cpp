@@ -16,6 +16,10 @@ TEST(PrometheusText, IsThatOfTheFile) {
   stats.totals.shadow_limited = 11;
   stats.totals.soft = 12;
   stats.totals.errors = 2;
+  stats.totals.held = 30;
+  stats.totals.settled = 20;
+  stats.totals.ended = 9;
+  stats.totals.holds_full = 1;
   stats.reloads = 1;
   stats.limits = 2;
   stats.store.buckets = 40;

@@ -94,6 +94,7 @@ local function read_held(h)
   end
   if h.interval then
     h.tat = max(-9e15, min(h.tat, 9e15))
+    h.ended = h.count
     book(h)
     if h.tat - h.now > h.full then
       h.tat, h.ahead = h.now + h.full, true
@@ -103,11 +104,13 @@ local function read_held(h)
     local start, before = (h.start - h.base) * 1000, h.units
     h.late = before > 0 and start < h.x
     h.ahead = h.counts and before > 0 and start >= h.z
+    h.ended = h.count
     local ended = book(h)
     if h.late then h.units = 0 end
     h.units = max(h.units, min(h.units + ended, h.most))
     h.booked = h.booked or head and h.units ~= before
   end
+  h.ended = h.ended - h.count
   h.crowded = <reserves> and h.cost > 0 and h.count >= <most_holds>
   h.denies = h.crowded or
     h.cost > 0 and (h.cost > h.most or not has_room(h, h.most - h.cost))
@@ -119,7 +122,8 @@ end
 local function finish(h, applies, writes, both, set, gone)
   local flags, before, sides, changes = 0, used_of(h), '', false
   local books = h.books and h.booked or h.ahead and <holds_ahead>
-  if both or not applies then flags, sides = 1, side_of(h) end
+  local kept = books
+<list>  if both or not applies then flags, sides = 1, side_of(h) end
   if books and not writes then
     h.empty = h.empty or empty_at(h) - h.now
     keep(h, set, gone)
@@ -127,10 +131,15 @@ local function finish(h, applies, writes, both, set, gone)
   if applies then
     changes = change(h)
     flags, sides = flags + 2 + (changes and 4 or 0), sides .. side_of(h)
-    if writes and (changes or books) then keep(h, set, gone) end
+    kept = books or writes and changes
+    if writes and kept then keep(h, set, gone) end
   end
   if h.ahead then flags = flags + 8 end
   if h.crowded then flags = flags + 16 end
+  if kept and h.ended > 0 then
+    flags, sides = flags + 32, sides .. format(':%d', h.ended)
+  end
+  <listed>
   h.word = format('%d:%d', flags, before) .. sides
   return writes and changes
 end
@@ -187,6 +196,24 @@ local function change(h)
   return true
 end
 )";
+
+// What a look adds to the answer: all that is held, before it is changed as if
+// it were charged.
+constexpr std::string_view kList = R"(
+  local list = {}
+  load_pages(h, 1, #h.dir)
+  for place = 1, #h.dir, 64 do
+    local text = page_at(h, place)
+    for at = 1, #text, 32 do
+      local stop, n, next = unpack_bytes('<dd', text, at)
+      list[#list + 1] = format(':%d:%d:%d:%d:%d:%d', stop - h.now, n,
+        unpack_bytes('>I4I4I4I4', text, next))
+    end
+  end
+  local listed = table.concat(list)
+)";
+constexpr std::string_view kListed =
+    "flags, sides = flags + 64, sides .. listed";
 
 // The function change(h): the operation, as it changes a bucket.
 std::string_view change_of(Operation operation) {
@@ -259,6 +286,8 @@ void name_operation(const Plan& plan, bool callers_clock, LuaNames* names) {
   names->set("nano", callers_clock ? "nano" : "0");
   names->set("id_at", callers_clock ? "4" : "1");
   names->set("change", change_of(operation).substr(1));
+  names->set("list", plan.only_looks ? kList.substr(1) : "");
+  names->set("listed", plan.only_looks ? kListed : "");
 }
 
 }  // namespace limitree::redis::held

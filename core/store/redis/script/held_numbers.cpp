@@ -1,6 +1,7 @@
 #include "store/redis/script/held_numbers.hpp"
 
 #include <algorithm>
+#include <vector>
 
 #include "base/calendar.hpp"
 
@@ -13,8 +14,25 @@ constexpr std::int64_t kTellsLeft = 1;
 constexpr std::int64_t kTellsCharged = 2;
 constexpr std::int64_t kTellsChanges = 4;
 constexpr std::int64_t kTellsAhead = 8;
-constexpr std::int64_t kTellsCrowded =
-    16;  // there is no room for one more hold
+constexpr std::int64_t kTellsCrowded = 16;
+constexpr std::int64_t kTellsEnded = 32;
+constexpr std::int64_t kTellsHolds = 64;
+
+// What is left in the word: what is held.
+void list_holds(std::size_t level, ReplyNumbers* numbers,
+                std::vector<FoundHold>* found) {
+  while (!numbers->all_read()) {
+    const Duration ends_after{numbers->next()};
+    const std::int64_t units = numbers->next();
+    const auto half = [numbers] {
+      const auto high = static_cast<std::uint64_t>(numbers->next());
+      return high << 32 | static_cast<std::uint64_t>(numbers->next());
+    };
+    const HoldId id{half(), half()};
+    if (!numbers->ok()) return;
+    if (found != nullptr) found->push_back({level, id, units, ends_after});
+  }
+}
 
 }  // namespace
 
@@ -47,7 +65,8 @@ LevelNumbers held_calendar_numbers(const Plan& plan, const Level& level,
   return numbers;
 }
 
-bool read_held(const Demand& demand, ReplyNumbers* words, Usage* usage) {
+bool read_held(const Plan& plan, const Level& level, const Demand& demand,
+               ReplyNumbers* words, Usage* usage) {
   ReplyNumbers& numbers = *words;
   const std::int64_t flags = numbers.next();
   const bool about_hold = is_about_hold(demand.operation);
@@ -66,7 +85,8 @@ bool read_held(const Demand& demand, ReplyNumbers* words, Usage* usage) {
     usage->fits = true;
     usage->never = false;
   }
-  if ((flags & kTellsCrowded) != 0) usage->fits = false;
+  usage->crowded = (flags & kTellsCrowded) != 0;
+  if (usage->crowded) usage->fits = false;
   usage->changes = (flags & kTellsChanges) != 0;
   usage->ahead = (flags & kTellsAhead) != 0;
   if ((flags & kTellsLeft) != 0) usage->left = side();
@@ -75,6 +95,14 @@ bool read_held(const Demand& demand, ReplyNumbers* words, Usage* usage) {
     usage->left = usage->charged;
     // What is found is told after the end of a hold.
     if (!about_hold) usage->left.used = used;
+  }
+  if ((flags & kTellsEnded) != 0) {
+    usage->ended = static_cast<std::uint32_t>(
+        std::min<std::int64_t>(numbers.next(), kMaxHolds));
+  }
+  if ((flags & kTellsHolds) != 0) {
+    list_holds(static_cast<std::size_t>(&level - plan.levels.data()), &numbers,
+               plan.found);
   }
   return numbers.all_read();
 }

@@ -32,8 +32,10 @@ LevelNumbers held_calendar_numbers(const Plan& plan, const Level& level,
                                    Instant now);
 
 // The script has looked at the holds: what is used, and when how much of it is
-// free.  False if the words are not those of held_lua.hpp.
-bool read_held(const Demand& demand, ReplyNumbers* words, Usage* usage);
+// free.  Fills plan.found, if that is wanted.  False if the words are not those
+// of held_lua.hpp.
+bool read_held(const Plan& plan, const Level& level, const Demand& demand,
+               ReplyNumbers* words, Usage* usage);
 
 }  // namespace limitree::redis
 

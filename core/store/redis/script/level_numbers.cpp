@@ -281,7 +281,9 @@ bool read_usage(const Plan& plan, const Level& level, std::string_view word,
     return true;
   };
   ReplyNumbers numbers(word);
-  if (limit.holds()) return !word.empty() && read_held(demand, &numbers, usage);
+  if (limit.holds()) {
+    return !word.empty() && read_held(plan, level, demand, &numbers, usage);
+  }
   switch (limit.algorithm) {
     case Algorithm::kGcra: {
       const Instant tat{Duration(numbers.next())};

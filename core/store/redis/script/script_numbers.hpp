@@ -54,6 +54,7 @@ class ReplyNumbers {
     if (micros > INT64_MAX / 1000) ok_ = false;
     return ok_ ? Instant(micros * kMicrosecond) : Instant();
   }
+  bool ok() const { return ok_; }
   bool all_read() const { return empty_ || (ok_ && ended_); }
 
  private:

@@ -11,6 +11,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -104,6 +105,22 @@ std::string text_of(const Plan& plan) {
     }
     if (level.limit->is_plain()) continue;
     text += " after " + std::to_string(level.before);
+    if (!level.limit->holds()) continue;
+    text += level.crowded ? " crowded" : "";
+    text += " ended " + std::to_string(level.ended);
+  }
+  if (plan.found == nullptr) return text;
+  std::vector<FoundHold> found = *plan.found;
+  std::ranges::sort(found, {}, [](const FoundHold& hold) {
+    return std::tuple(hold.level, hold.ends_after, hold.id);
+  });
+  for (const FoundHold& hold : found) {
+    for (const std::uint64_t number :
+         {std::uint64_t{hold.level}, hold.id.high, hold.id.low,
+          static_cast<std::uint64_t>(hold.units),
+          static_cast<std::uint64_t>(hold.ends_after.count())}) {
+      text += (number == hold.level ? "\n  " : " ") + std::to_string(number);
+    }
   }
   return text;
 }
@@ -259,6 +276,8 @@ TEST_F(HoldsDifferential, AgreesWithTheMemoryStore) {
   int settled = 0;
   int limited = 0;
   int reserved = 0;
+  std::size_t ended = 0;
+  std::size_t listed = 0;
   std::string before;
   for (int i = 0; i < (kSanitized ? 4'000 : 12'000); ++i) {
     move_clock();
@@ -266,13 +285,20 @@ TEST_F(HoldsDifferential, AgreesWithTheMemoryStore) {
     if (one.plan.levels.empty()) continue;
     Asked two = one;
     SCOPED_TRACE("request " + std::to_string(i));
+    std::vector<FoundHold> found[2];
+    if (one.plan.only_looks && !one_in(5)) {
+      one.plan.found = &found[0];
+      two.plan.found = &found[1];
+    }
     ASSERT_TRUE(memory_.decide(&one.plan).ok());
     const Status status = script_.decide(&two.plan);
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_EQ(text_of(two.plan), text_of(one.plan)) << before;
     before = text_of(one.plan);
+    listed += found[1].size();
     bool any = false;
     for (const Level& level : two.plan.levels) {
+      ended += level.limit->holds() ? level.ended : 0;
       any |= level.verdict.charged;
       limited += level.verdict.limited;
       settled +=
@@ -288,6 +314,8 @@ TEST_F(HoldsDifferential, AgreesWithTheMemoryStore) {
   EXPECT_GT(settled, 800);
   EXPECT_GT(limited, 1000);
   EXPECT_GT(reserved, 2000);
+  EXPECT_GT(ended, 1000U);
+  EXPECT_GT(listed, 1000U);
 }
 
 // Many holds that end in any order, in one bucket of each kind.
