@@ -109,6 +109,11 @@ void add_step(CLI::App* app, TryStep* step) {
                "time between two attempts (0s)");
   add_duration(app, "--after", &step->after_ns,
                "time before the first attempt (0s)");
+  app->add_flag("--reserve", step->reserves,
+                "hold what limits can hold; nobody settles it");
+  add_duration(app, "--hold", &step->hold_ns,
+               "for how long (as each limit says)");
+  app->get_option("--hold")->needs("--reserve");
 }
 
 // The commands, and the exit code of the one that has run.

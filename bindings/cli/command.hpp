@@ -72,6 +72,8 @@ struct TryStep {
   std::map<std::string, std::int64_t> costs = {{kRequestUnit, 1}};  // by unit
   std::int64_t every_ns = 0;  // between two attempts
   std::int64_t after_ns = 0;  // before the first one
+  bool reserves = false;      // instead of authorizing
+  std::int64_t hold_ns = 0;   // of a reservation; 0: as limits say
 };
 
 struct TryOptions {

@@ -57,17 +57,24 @@ class Trial {
     for (std::int64_t i = 0; i < step.times; ++i) {
       if (i != 0) now_ns_ += step.every_ns;
       attempts.push_back(attempt(
-          {path.data(), path.size(), requests, LIMITREE_PART_CHARGE}, costs));
+          step, {path.data(), path.size(), requests, LIMITREE_PART_CHARGE},
+          costs));
     }
     return attempts;
   }
 
  private:
-  Attempt attempt(limitree_path path, std::span<const limitree_cost> costs) {
+  Attempt attempt(const TryStep& step, limitree_path path,
+                  std::span<const limitree_cost> costs) {
     Attempt made{.at_ns = now_ns_ - kStartNs, .decision = {}, .levels = {}};
     made.levels.resize(kMaxLevels);
-    made.decision =
-        limiter_.decide(LIMITREE_AUTHORIZE, {&path, 1}, made.levels, costs);
+    if (step.reserves) {
+      made.decision =
+          limiter_.reserve({&path, 1}, costs, step.hold_ns, made.levels);
+    } else {
+      made.decision =
+          limiter_.decide(LIMITREE_AUTHORIZE, {&path, 1}, made.levels, costs);
+    }
     made.levels.resize(std::min(
         kMaxLevels, static_cast<std::size_t>(made.decision.level_count)));
     return made;
@@ -187,6 +194,8 @@ std::string heading(const TryStep& step, const Terminal& terminal) {
     if (unit == kRequestUnit) continue;
     how += ", " + count_text(units) + ' ' + printable(unit, terminal.utf8);
   }
+  if (step.reserves) how += ", reserved";
+  if (step.hold_ns != 0) how += " for " + duration_text(step.hold_ns);
   return terminal.paint(Colour::kBold, text) + how + '\n';
 }
 

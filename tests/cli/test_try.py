@@ -96,6 +96,34 @@ def test_costs_in_other_units():
     assert table[3][1] == "allowed"
 
 
+HOLDS = """\
+schema:
+  key:
+    limits:
+      - {name: tpm, count: 100, period: 1m, unit: tokens, hold: 10m}
+      - {name: slots, concurrent: 1, hold: 30s}
+"""
+
+
+def test_reservations():
+    out = good("try", "-", "key", "--reserve", "--cost", "tokens=60",
+               "--times", "2", "--then", "key", "--reserve", "--hold", "5s",
+               "--cost", "tokens=10", "--after", "30s", text=HOLDS)
+    assert "key, 2 times at once, 60 tokens, reserved\n" in out
+    assert "key, 10 tokens, reserved for 5s\n" in out
+    table = rows(out)
+    assert [row[2] for row in table] == ["allowed", "limited", "allowed"]
+    assert "40/100 tokens" in table[0] and "0/1" in table[0]
+    assert "30/100 tokens" in table[2]
+
+
+def test_slots_must_be_reserved():
+    assert "reserve" in bad(1, "try", "-", "key", "--cost", "tokens=1",
+                            text=HOLDS)
+    assert "--hold requires --reserve" in bad(
+        2, "try", "-", "key", "--hold", "1s", text=HOLDS)
+
+
 @pytest.mark.parametrize("costs, message", [
     ((), "key#tpm counts tokens, and the request names none"),
     (("request=1",), "key#tpm counts tokens, and the request names none"),
