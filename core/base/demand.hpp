@@ -80,6 +80,8 @@ struct Demand {
   bool wants_growth;  // of the plan
   Charge charge = Charge::kAllOrNothing;
   Reservation reservation{};  // of the plan; its hold is that of the level
+  // Whether the bucket is charged if the request fits, whatever others say.
+  bool alone = false;
 
   // The request fits if at most this much is in use.
   constexpr std::int64_t room() const { return ceiling - cost; }
@@ -177,13 +179,17 @@ Usage evaluate(const Demand& demand, Bucket* bucket) {
     return {used, wait_until(empty_at(demand, *bucket), demand.now),
             fits_after(demand, wait), grows_after(demand, used, wait)};
   };
-  usage.left = side();
+  // Then nobody reads the rest of that side.
+  const bool skips_left = demand.alone && usage.fits;
+  usage.left.used = bucket->used();
+  if (!skips_left) usage.left = side();
   const bool charges =
       !is_asked(demand.operation) && demand.operation != Operation::kPeek;
   const bool counts = usage.fits || counts_denied(demand.charge);
   if (demand.cost > 0 && (charges || counts)) {
     usage.changes = apply(demand, bucket);
   }
+  if (!usage.changes && skips_left) usage.left = side();
   usage.charged = usage.changes ? side() : usage.left;
   return usage;
 }

@@ -92,6 +92,11 @@ class MixedLevel {
   void keep(const Plan& plan, const Level& level, Instant now, Place place);
 
  private:
+  // See Demand::alone.
+  static bool is_alone(const Plan& plan, const Level& level) {
+    return plan.levels.size() == 1 && !plan.denied &&
+           is_asked(plan.operation) && is_charged(level.mode);
+  }
   static std::int64_t micros_of(Instant at) {
     return at.time_since_epoch() / kMicrosecond;
   }
@@ -168,9 +173,10 @@ Status MixedLevel<Place>::evaluate(const MixedRequest& ask, Level* level,
   }
   highest_ = highest_ceiling_of(limit);
   ceiling_ = ceiling_of(limit, plan.pressure);
-  const Demand demand{plan.operation,      level->cost,     ceiling_,
-                      limit.rate.capacity, ask.now,         plan.wants_growth,
-                      limit.charge,        plan.reservation};
+  const Demand demand{
+      plan.operation,      level->cost,      ceiling_,
+      limit.rate.capacity, ask.now,          plan.wants_growth,
+      limit.charge,        plan.reservation, is_alone(plan, *level)};
   level->usage = &usage_;
   if (limit.holds()) {
     cell_ = place.cells.find(tag);
