@@ -55,7 +55,14 @@ class [[nodiscard]] Status {
   const std::string& message() const { return error_->messages.front(); }
 
  private:
-  std::unique_ptr<Error> error_;
+  // Not inlined, so that the destructor of success is.
+  struct DeleteError {
+    [[gnu::cold, gnu::noinline]] void operator()(const Error* error) const {
+      delete error;
+    }
+  };
+
+  std::unique_ptr<Error, DeleteError> error_;
 };
 
 // A mistake in what somebody configured.

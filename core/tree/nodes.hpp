@@ -229,8 +229,8 @@ struct Roots {
   }
 };
 
-inline const Child* Nodes::find_exact(const Children& from,
-                                      std::string_view segment) const {
+[[gnu::always_inline]] inline const Child* Nodes::find_exact(
+    const Children& from, std::string_view segment) const {
   if (segment.size() > from.longest) return nullptr;
   if (from.mask != 0) return find_in_table(from, segment);
   const Child* const first = children.data() + from.exact;

@@ -108,7 +108,7 @@ class BucketShards {
   template <std::size_t kLevels>
   using Mixed = InlineVector<MixedLevel<Place>, kLevels == 0 ? 8 : kLevels>;
 
-  decltype(auto) table_of(std::uint64_t tag) {
+  [[gnu::always_inline]] decltype(auto) table_of(std::uint64_t tag) {
     return memory_.buckets(shard_of(tag, memory_.shard_count()));
   }
   Place place_of(std::uint64_t tag) {
