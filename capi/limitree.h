@@ -183,7 +183,8 @@ typedef struct limitree_level {
   int64_t reset_after_ns; /* until the bucket is full again, >= 0 */
   int64_t next_after_ns;  /* until an identical request fits, >= 0 */
   int64_t window_ns;      /* the period of a window, or the time in which an
-                             empty bucket fills */
+                             empty bucket fills; 0 if the limit is how many
+                             are held at once */
   int64_t cost;           /* tokens requested at this level */
   int32_t limited;        /* 1 if the cost does not fit here */
   int32_t charged;        /* 1 if the bucket was written */

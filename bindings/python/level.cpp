@@ -89,7 +89,8 @@ std::array getters = {
         "grows_after",
         "Seconds until `remaining` is larger, 0.0 if the bucket is full."),
     field<&limitree_level::window_ns, as_seconds>(
-        "window", "Seconds in which an empty bucket fills."),
+        "window",
+        "Seconds in which an empty bucket fills; 0: how many at once."),
     field<&limitree_level::cost, as_count>("cost",
                                            "Tokens asked for at this level."),
     field<&limitree_level::limited, as_bool>(

@@ -76,6 +76,13 @@ void append_quoted(std::string_view name, HttpText* text) {
 
 // ---- Styles ----------------------------------------------------------------
 
+// Nothing for a limit of what is held at once.
+void append_window(const HttpLevel& level, HttpText* text) {
+  if (level.window == Duration::zero()) return;
+  text->append(";w=");
+  text->append(ceil_seconds(level.window));
+}
+
 void append_ietf(const HttpAnswer& answer, HttpText* text) {
   if (!has_counted(answer)) return;
   text->append("RateLimit-Policy: ");
@@ -83,12 +90,14 @@ void append_ietf(const HttpAnswer& answer, HttpText* text) {
     append_quoted(level.policy, text);
     text->append(";q=");
     text->append(level.limit);
+    const bool is_concurrent = level.window == Duration::zero();
     if (!level.unit.empty() && level.unit != kRequestUnit) {
       text->append(";qu=");
       append_quoted(level.unit, text);
+    } else if (is_concurrent) {
+      text->append(";qu=\"concurrent-requests\"");
     }
-    text->append(";w=");
-    text->append(ceil_seconds(level.window));
+    append_window(level, text);
   });
   text->append("\r\nRateLimit: ");
   append_list(answer, text, [text](const HttpLevel& level) {
@@ -108,8 +117,7 @@ void append_policies(const HttpAnswer& answer, HttpText* text) {
   text->append("RateLimit-Policy: ");
   append_list(answer, text, [text](const HttpLevel& level) {
     text->append(level.limit);
-    text->append(";w=");
-    text->append(ceil_seconds(level.window));
+    append_window(level, text);
   });
   text->append(kEnd);
 }

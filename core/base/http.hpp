@@ -26,7 +26,7 @@ struct HttpLevel {
   std::string_view policy;  // its place in the tree: "user:*/trade"
   std::int64_t limit;       // capacity
   std::int64_t remaining;
-  Duration window;       // in which an empty bucket fills
+  Duration window;       // in which an empty bucket fills; see window_of()
   Duration grows_after;  // until `remaining` is larger; zero: it is full
   Mode mode;             // levels that do not count are left out
   bool limited;

@@ -102,6 +102,7 @@ std::int64_t highest_ceiling_of(const Limit& limit) {
 }
 
 Duration window_of(const Limit& limit) {
+  if (limit.algorithm == Algorithm::kConcurrent) return Duration::zero();
   return is_window(limit.algorithm) ? limit.period : limit.rate.burst_offset();
 }
 

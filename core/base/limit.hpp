@@ -244,6 +244,7 @@ std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure);
 std::int64_t highest_ceiling_of(const Limit& limit);
 
 // The length of a window of `limit`, or the time an empty bucket takes to fill.
+// 0 for Algorithm::kConcurrent, which counts no uses within a time.
 Duration window_of(const Limit& limit);
 
 // Returns a limit of `count` units in each window of `period`, from the epoch,

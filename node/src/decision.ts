@@ -38,7 +38,7 @@ export interface Level {
   readonly nextAfterMs: number;
   /** Until `remaining` is larger; 0 if the bucket is full. */
   readonly growsAfterMs: number;
-  /** The time in which an empty bucket fills. */
+  /** The time in which an empty bucket fills; 0: how many at once. */
   readonly windowMs: number;
   /** What the limit counts: `"request"`, `"tokens"`. */
   readonly unit: string;

@@ -136,6 +136,17 @@ TEST_F(Http, IetfNamesOtherUnitsThanRequests) {
             std::string::npos);
 }
 
+TEST_F(Http, IetfSaysWhatIsLimitedAtOnce) {
+  levels_[0].window = levels_[1].window = Duration::zero();
+  levels_[1].unit = "jobs";
+  EXPECT_TRUE(headers("ietf", answer(allowed_))
+                  .starts_with("RateLimit-Policy: "
+                               "\"user:*\";q=16;qu=\"concurrent-requests\", "
+                               "\"user:*/trade\";q=6;qu=\"jobs\"\r\n"));
+  EXPECT_TRUE(headers("draft-7", answer(allowed_))
+                  .starts_with("RateLimit-Policy: 16, 6\r\n"));
+}
+
 TEST_F(Http, Draft7) {
   const std::string state = "RateLimit: limit=6, remaining=0, reset=9\r\n";
   EXPECT_EQ(headers("draft-7", answer(allowed_)),
