@@ -1,0 +1,340 @@
+"""The hooks of LiteLLM's proxy."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from fastapi import HTTPException
+from litellm.integrations.custom_logger import (  # type: ignore
+    CustomLogger,
+)
+
+from limitree import web
+from limitree.aio import AsyncLimiter
+from limitree.errors import ConfigError, StoreError, UnknownRoot
+from limitree.litellm import estimate
+from limitree.litellm.denial import headers_of, refuse
+from limitree.litellm.held import Held
+from limitree.litellm.need import Need, UnitsOfTree, microdollars
+from limitree.litellm.paths import Caller, caller_of, default_paths, segment
+from limitree.litellm.prices import Prices, dollars_of, number_of
+from limitree.litellm.usage import NOTHING, Meter, Usage, get, usage_of
+from limitree.reservation import AsyncReservation
+from limitree.wait import Duration, seconds_of
+
+PathsOf = Callable[[Caller], web.Paths]
+
+# The request of this context.  The hooks after the answer run in copies of the
+# context, and share the object.  The id of the call is not enough to find it: a
+# client can choose it.
+_current: contextvars.ContextVar[Held | None] = contextvars.ContextVar(
+    "limitree.litellm", default=None)
+
+# A new kind of unit needs one try, and after a reload all may be new.
+_TRIES = 16
+
+_GONE = 499  # as the proxy says that a client has gone
+
+
+class Handler(CustomLogger):  # type: ignore[misc]
+    """Limits the requests to a proxy of LiteLLM.
+
+    ``limiter`` is an AsyncLimiter; without it, LIMITREE_LIMITS names the file
+    of the limits and LIMITREE_STORE the store, and this process decides while
+    the store fails.  ``paths`` gets a Caller and returns one path, several, or
+    None for a request without limits.  ``hold`` is for how long the units of a
+    request are held if the proxy dies; they are held on while it runs.
+    ``unknown_output`` is how many tokens the first answer of a model may have,
+    if the request does not say it.  With ``headers`` answers say what is left.
+
+    Raises ConfigError if limits are missing or not valid, and what AsyncLimiter
+    raises.  All instances belong to the event loop of the proxy.
+    """
+
+    def __init__(self, limiter: AsyncLimiter | None = None, *,
+                 paths: PathsOf = default_paths, hold: Duration = "10m",
+                 unknown_output: int = 1000, headers: bool = True) -> None:
+        super().__init__()
+        self.limiter = limiter or _limiter_of_environment()
+        self._paths = paths
+        self._hold = seconds_of(hold, "hold")
+        self._headers = headers
+        self._learnt = estimate.Learnt(max(1, unknown_output))
+        self._prices = Prices()
+        self._units = UnitsOfTree()
+        if paths is default_paths and not any(map(self._is_root, _ROOTS)):
+            raise ConfigError("no top-level name of the limits is one of "
+                              + ", ".join(_ROOTS))
+
+    def __init_subclass__(cls) -> None:
+        # The proxy skips hooks that a class has inherited: nothing would be
+        # limited.
+        raise TypeError("Handler has no subclasses: give it functions")
+
+    # ---- Before the request is sent -----------------------------------------
+
+    async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any,
+                                  data: dict[str, Any], call_type: str) -> None:
+        """Reserve what the request may take, or raise a 429."""
+        await self._forget_first_try()
+        caller = caller_of(user_api_key_dict, data)
+        paths = self._paths_of(caller)
+        if not paths:
+            return
+        need = await self._need_of(caller, call_type)
+        try:
+            reservation = await self._reserve(paths, need)
+        except StoreError as error:
+            answer = web.unavailable(error)
+            raise HTTPException(answer.status, answer.reason,
+                                {"Retry-After": "1"}) from None
+        if reservation.limited:
+            refuse(reservation, caller.model)
+        held = Held(reservation, data.get("litellm_call_id"), need.tokens,
+                    self._hold, _current.get())
+        held.model = caller.model or ""
+        held.writes = call_type in estimate.WRITING
+        held.choices = estimate.choices(data)
+        held.logging = data.get("litellm_logging_obj")
+        _current.set(held)
+
+    async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any],
+                                             call_type: Any) -> None:
+        """Note that a provider is asked."""
+        held = _find(kwargs)
+        if held is not None:
+            held.is_sent = True
+
+    async def _forget_first_try(self) -> None:
+        """Cancel what this request has reserved for another model.
+
+        If a callback after this one denies a model, the proxy begins again with
+        its fallback, and no hook says so.
+        """
+        held = _current.get()
+        if (held is not None and not held.is_sent
+                and held.task is asyncio.current_task()):
+            await held.end(held.reservation.cancel)
+
+    def _paths_of(self, caller: Caller) -> Sequence[web.Path]:
+        paths = web.paths_of(self._paths(caller), self._paths)
+        if self._paths is default_paths:
+            paths = [path for path in paths if self._is_root(path[0])]
+        return [[segment(part) for part in path] for path in paths]
+
+    def _is_root(self, name: Any) -> bool:
+        try:
+            self.limiter._limiter._check_root(name)
+        except UnknownRoot:
+            return False
+        except ValueError:
+            pass  # only with a name below it
+        return True
+
+    async def _need_of(self, caller: Caller, call_type: str) -> Need:
+        model = caller.model or ""
+        writes = call_type in estimate.WRITING
+        before = await asyncio.to_thread(
+            estimate.input_tokens, caller.data, model,
+            call_type in ("completion", "acompletion"))
+        output = 0
+        if writes:
+            limit = estimate.output_limit(caller.data)
+            if limit is None:
+                limit = self._learnt.output(model)
+            output = max(1, limit) * estimate.choices(caller.data)
+        prices = ((0.0, 0.0) if not self._units.counts("microdollars")
+                  else self._prices.of(model))
+        return Need(Usage(before, output, before + output), prices)
+
+    async def _reserve(self, paths: Sequence[web.Path], need: Need
+                       ) -> AsyncReservation:
+        for _ in range(_TRIES):
+            try:
+                reservation = await self.limiter.reserve_all(
+                    paths, self._units.named(need.costs()), hold=self._hold,
+                    levels=True)
+            except ValueError as error:
+                if not self._units.learn(error):
+                    raise
+                continue
+            if reservation.limited and need.shrink(reservation.levels or ()):
+                continue
+            return reservation
+        raise ConfigError("the units of the limits change all the time")
+
+    # ---- When there is an answer, or none -----------------------------------
+
+    async def async_post_call_success_deployment_hook(
+            self, request_data: dict[str, Any], response: Any, call_type: Any
+            ) -> None:
+        """Note what the answer took, before another callback may refuse it."""
+        held = _find(request_data)
+        if held is not None:
+            held.answer = usage_of(response)
+
+    async def async_post_call_success_hook(
+            self, data: dict[str, Any], user_api_key_dict: Any, response: Any
+            ) -> None:
+        """Settle by the answer, before the client gets it."""
+        held = _find(data)
+        if held is None or held.is_streaming:
+            return
+        hidden = getattr(response, "_hidden_params", None)
+        if get(hidden, "cache_hit") is True:
+            await held.end(held.reservation.cancel)
+            return
+        usage = usage_of(response)
+        if usage is None and not held.writes:
+            usage = NOTHING
+        await self._settle(held, usage,
+                           number_of(get(hidden, "response_cost")))
+
+    async def async_post_call_failure_hook(
+            self, request_data: dict[str, Any], original_exception: Exception,
+            user_api_key_dict: Any, traceback_str: str | None = None) -> None:
+        """Give back what was held, unless a provider has worked for it."""
+        held = _find(request_data)
+        if held is None:
+            return
+        if held.answer is not None:  # a callback has refused it
+            await self._settle(held, held.answer, None)
+        elif held.is_sent and _may_have_worked(original_exception):
+            await held.end(held.reservation.settle)
+        else:
+            await held.end(held.reservation.cancel)
+
+    async def async_log_success_event(self, kwargs: dict[str, Any],
+                                      response_obj: Any, start_time: Any,
+                                      end_time: Any) -> None:
+        """Settle a request for which the proxy has run no other hook."""
+        held = _find(kwargs)
+        if held is None or held.is_streaming or held.has_ended:
+            return
+        if kwargs.get("cache_hit") is True:
+            await held.end(held.reservation.cancel)
+            return
+        await self._settle(held, usage_of(response_obj),
+                           number_of(kwargs.get("response_cost")))
+
+    async def async_post_call_streaming_iterator_hook(
+            self, user_api_key_dict: Any, response: Any,
+            request_data: dict[str, Any]) -> AsyncIterator[Any]:
+        """Pass on a stream, and settle when it ends or the client has gone."""
+        held = _find(request_data)
+        if held is None:
+            async for chunk in response:
+                yield chunk
+            return
+        held.is_streaming = True
+        meter, is_whole, has_failed = Meter(), False, False
+        try:
+            async for chunk in response:
+                meter.add(chunk)
+                yield chunk
+            is_whole = True
+        except Exception:
+            has_failed = True
+            raise
+        finally:
+            held.is_streaming = False
+            # The failure hook comes next if there was nothing.
+            if not has_failed or meter.events:
+                await self._settle_stream(held, meter, is_whole,
+                                          _is_cached(response, held))
+
+    async def async_post_call_response_headers_hook(
+            self, data: dict[str, Any], user_api_key_dict: Any, response: Any,
+            request_headers: dict[str, str] | None = None,
+            litellm_call_info: dict[str, Any] | None = None
+            ) -> dict[str, str] | None:
+        """Say what is left."""
+        held = _find(data) if self._headers else None
+        return None if held is None else headers_of(held.reservation)
+
+    async def _settle_stream(self, held: Held, meter: Meter, is_whole: bool,
+                             is_cached: bool) -> None:
+        if is_cached:
+            await held.end(held.reservation.cancel)
+            return
+
+        async def settle() -> None:
+            usage = meter.usage if is_whole else None
+            if usage is None:
+                usage = await self._usage_so_far(held, meter)
+            await self._charge(held, usage, None, learns=is_whole)
+
+        await held.end(settle)
+
+    async def _usage_so_far(self, held: Held, meter: Meter) -> Usage:
+        """Return the tokens of a stream that nobody has counted to its end."""
+        told = meter.usage or NOTHING
+        written = await asyncio.to_thread(
+            estimate.text_tokens, "".join(meter.texts), held.model)
+        before = told.input or held.estimate.input
+        after = max(told.output, written)
+        return Usage(before, after, before + after)
+
+    async def _settle(self, held: Held, usage: Usage | None,
+                      dollars: float | None) -> None:
+        if usage is None:
+            await held.end(held.reservation.settle)
+        else:
+            await held.end(lambda: self._charge(held, usage, dollars))
+
+    async def _charge(self, held: Held, usage: Usage, dollars: float | None,
+                      learns: bool = True) -> None:
+        if held.writes and learns:
+            self._learnt.add(held.model, usage.output // held.choices)
+        used = {"input_tokens": usage.input, "output_tokens": usage.output,
+                "tokens": usage.total, "microdollars": 0}
+        if self._units.counts("microdollars") and usage != NOTHING:
+            if dollars is None:
+                dollars = dollars_of(held.logging, usage)
+            if dollars is None:
+                dollars = Need(usage, self._prices.of(held.model)).dollars
+            used["microdollars"] = microdollars(dollars)
+        await held.reservation.settle(self._units.named(used))
+
+
+_ROOTS = ("key", "user", "team", "organization", "customer", "model")
+
+
+def _limiter_of_environment() -> AsyncLimiter:
+    limits = os.environ.get("LIMITREE_LIMITS")
+    if not limits:
+        raise ConfigError("there are no limits: set LIMITREE_LIMITS, or make a "
+                          "limitree.litellm.Handler")
+    return AsyncLimiter(limits, os.environ.get("LIMITREE_STORE")
+                        or "memory://", **web.options_of({}))
+
+
+def _find(data: Any) -> Held | None:
+    """Return the request that `data` of a hook is about, if it is limited.
+
+    A tool may ask a model within a request, in the same context.
+    """
+    held = _current.get()
+    call_id = get(data, "litellm_call_id")
+    while held is not None and held.call_id != call_id:
+        held = held.outer
+    return held
+
+
+def _may_have_worked(error: BaseException) -> bool:
+    """Return whether a provider may have worked until `error`.
+
+    Nobody knows for how long, and a client can choose both: it is charged as
+    held.
+    """
+    import litellm
+    return isinstance(error, litellm.Timeout) or (
+        isinstance(error, HTTPException) and error.status_code == _GONE)
+
+
+def _is_cached(response: Any, held: Held) -> bool:
+    return get(response, "custom_llm_provider") == "cached_response"
