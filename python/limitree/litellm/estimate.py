@@ -59,21 +59,43 @@ def output_limit(data: dict[str, Any]) -> int | None:
     Clients may name it in several ways, of which a provider reads one: the
     largest counts.
     """
-    places = [data] + [found for name in ("extra_body", "config",
-                                          "generationConfig")
-                       if isinstance(found := data.get(name), dict)]
-    numbers = [number for place in places for name in _LIMITS_OF_OUTPUT
-               if (number := _number(place.get(name))) is not None]
+    numbers = _numbers_in(data, _LIMITS_OF_OUTPUT)
     return max(numbers) if numbers else None
 
 
 def choices(data: dict[str, Any]) -> int:
     """Return how many answers a request wants, each of which has output."""
-    places = [data] + [found for name in ("extra_body", "config",
-                                          "generationConfig")
-                       if isinstance(found := data.get(name), dict)]
-    return max([1, *(number for place in places for name in _CHOICES
-                     if (number := _number(place.get(name))) is not None)])
+    return max([1, *_numbers_in(data, _CHOICES)])
+
+
+def cap_output(data: dict[str, Any], call_type: str, most: int) -> None:
+    """Let a provider write at most `most` tokens for each answer."""
+    if "generate_content" in call_type:
+        name = "maxOutputTokens"
+        where = "config" if "generationConfig" not in data else (
+            "generationConfig")
+        place = data[where] = dict(data.get(where) or {})
+    else:
+        place = data
+        name = "max_output_tokens" if "responses" in call_type else "max_tokens"
+    if not _numbers_in(data, _LIMITS_OF_OUTPUT):
+        place[name] = most
+    for place in _places_in(data):
+        for name in _LIMITS_OF_OUTPUT:
+            if (_number(place.get(name)) or 0) > most:
+                place[name] = most
+
+
+def _places_in(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return where a request may say how an answer should be."""
+    return [data, *(found for name in ("extra_body", "config",
+                                       "generationConfig")
+                    if isinstance(found := data.get(name), dict))]
+
+
+def _numbers_in(data: dict[str, Any], names: tuple[str, ...]) -> list[int]:
+    return [number for place in _places_in(data) for name in names
+            if (number := _number(place.get(name))) is not None]
 
 
 def _number(value: object) -> int | None:

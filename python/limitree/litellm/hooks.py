@@ -99,6 +99,10 @@ class Handler(CustomLogger):  # type: ignore[misc]
         held.model = caller.model or ""
         held.writes = call_type in estimate.WRITING
         held.choices = estimate.choices(data)
+        if need.is_shrunk:
+            # The limits have no room for more.
+            estimate.cap_output(data, call_type,
+                                max(1, need.tokens.output // held.choices))
         held.logging = data.get("litellm_logging_obj")
         _current.set(held)
 

@@ -22,6 +22,7 @@ class Need:
 
     def __init__(self, tokens: Usage, prices: tuple[float, float]) -> None:
         self.tokens = tokens
+        self.is_shrunk = False
         self._prices = prices
 
     def costs(self) -> dict[str, int]:
@@ -61,6 +62,7 @@ class Need:
             return False
         before = self.tokens.input
         self.tokens = Usage(before, output, before + output)
+        self.is_shrunk = True
         return True
 
     def _output_for(self, unit: str, most: int) -> int:
