@@ -5,6 +5,7 @@ Limits are per ninety days, so that nothing drains while a test looks.
 
 import concurrent.futures
 import contextlib
+import itertools
 import json
 
 import httpx
@@ -31,6 +32,7 @@ def limit(count, unit="tokens", name=None):
             "hold": "10m"}
 
 
+SALT = itertools.count()  # no two prompts are the same
 REQUESTS = {"name": "requests", "count": 1000, "period": "90d"}
 LIMITS = {"schema": {
     "key": {"children": {
@@ -97,7 +99,7 @@ def body_of(path, model=None, stream=None, **wish):
     """Returns the prompt and the body of a request to `path`."""
     more = {name: wish.pop(name) for name in list(wish)
             if name not in ("wait", "fail", "break", "input", "output")}
-    prompt = json.dumps({**wish, "salt": str(object())})
+    prompt = json.dumps({**wish, "salt": next(SALT)})
     if path.endswith(("/completions", "/messages")):
         what = {"messages": [{"role": "user", "content": prompt}]}
     else:
