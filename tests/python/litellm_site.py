@@ -291,9 +291,9 @@ def proxy(settings, limits, store, files=(), **environment):
         port = unused.getsockname()[1]
         unused.close()
         here = pathlib.Path(folder)
-        for name, text in {"config.yaml": json.dumps(settings),
-                           "limits.yaml": json.dumps(limits),
-                           "auth.py": AUTH, "hook.py": HOOK, **dict(files)}.items():
+        texts = {"config.yaml": json.dumps(settings), "auth.py": AUTH,
+                 "limits.yaml": json.dumps(limits), "hook.py": HOOK}
+        for name, text in {**texts, **dict(files)}.items():
             (here / name).write_text(text)
         process = subprocess.Popen(
             [str(PYTHON.with_name("litellm")), "--config", "config.yaml",

@@ -6,7 +6,7 @@ import types
 import pytest
 
 import limitree
-from limitree.litellm import Caller, default_paths, estimate
+from limitree.litellm import default_paths, estimate
 from limitree.litellm.need import Need, UnitsOfTree, microdollars
 from limitree.litellm.paths import caller_of
 from limitree.litellm.usage import MOST, Meter, Usage, usage_of
@@ -236,11 +236,15 @@ def test_the_paths_of_a_request():
     auth = thing(api_key="hash", user_id="ann", team_id="blue", org_id=None,
                  end_user_id="x" * 10_000)
     caller = caller_of(auth, {"model": "gpt"})
-    assert caller[:6] == ("hash", "ann", "blue", None, None, "gpt")
+    assert caller[:6] == ("hash", "ann", "blue", None, None, ("gpt",))
     assert default_paths(caller) == [
         ("key", "hash", "model", "gpt"), ("user", "ann", "model", "gpt"),
         ("team", "blue", "model", "gpt"),
         ("team", "blue", "user", "ann", "model", "gpt"), ("model", "gpt")]
-    nobody = Caller(*[None] * 6, {}, None)
+    nobody = caller_of(thing(), {"model": ["a"]})
+    assert nobody[:6] == (*[None] * 5, ())
     assert default_paths(nobody) == []
-    assert caller_of(thing(), {"model": ["a"]})[:6] == (None,) * 6
+    assert default_paths(caller_of(thing(user_id="ann"), {})) == [
+        ("user", "ann")]
+    assert default_paths(caller_of(thing(), {"model": "a, b"})) == [
+        ("model", "a"), ("model", "b")]

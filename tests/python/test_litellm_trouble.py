@@ -198,6 +198,17 @@ def test_a_call_within_a_request(site):
     assert used["slots"] == 0
 
 
+def test_several_models_at_once(site):
+    before = site.used("both")["model:good"]
+    answer = site.ask("both", model="good, fallback", max_tokens=50)
+    assert answer.status_code == 200, answer.text
+    assert {one["model"] for one in answer.json()} == {"good", "fallback"}
+    used = site.used("both")
+    assert used["output_tokens"] == 2 * 50  # as held: it is not in one place
+    assert used["slots"] == 0
+    assert used["model:good"] > before
+
+
 def test_a_client_that_goes_while_it_waits(site):
     # The proxy asks on, and learns what the answer took.
     site.provider.go.clear()

@@ -38,14 +38,14 @@ def refuse(reservation: AsyncReservation, model: str | None) -> NoReturn:
     detail = f"Rate limit exceeded: {limits or model}. {problem['detail']}"
     headers = headers_of(reservation)
     try:
-        from litellm.proxy.common_utils.proxy_rate_limit_error import (
-            ProxyRateLimitError,
+        from litellm.proxy.common_utils import (  # type: ignore
+            proxy_rate_limit_error as own,
         )
     except ImportError:  # an older LiteLLM
         from fastapi import HTTPException
         raise HTTPException(429, detail, headers) from None
-    raise ProxyRateLimitError(detail=detail, headers=headers, model=model,
-                              rate_limit_type=_type_of(reservation))
+    raise own.ProxyRateLimitError(detail=detail, headers=headers, model=model,
+                                  rate_limit_type=_type_of(reservation))
 
 
 def _type_of(reservation: AsyncReservation) -> Any:

@@ -116,7 +116,7 @@ def input_tokens(data: dict[str, Any], model: str, is_chat: bool) -> int:
 
     For a thread: a long prompt takes long.
     """
-    import litellm
+    import litellm  # type: ignore[import-not-found]
     messages = data.get("messages")
     if is_chat and isinstance(messages, list):
         try:

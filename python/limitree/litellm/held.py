@@ -30,26 +30,31 @@ class Held:
         self.call_id = call_id
         self.estimate = estimate
         self.answer: Usage | None = None  # before other callbacks have seen it
-        self.model = ""
-        self.writes = False  # an answer, so that tokens are output
+        self.models: tuple[str, ...] = ()
+        self.call_type = ""
         self.choices = 1
         self.logging: Any = None  # LiteLLM's object of the call
         self.is_sent = False  # to a provider
         self.is_streaming = False
         self.task = asyncio.current_task()
+        self.has_ended = reservation.held == 0
         # Of a request that made this one, such as a tool that asks a model.
         while outer is not None and outer.has_ended:
             outer = outer.outer
-        self.outer = outer
+        self.outer: Held | None = outer
         self._hold = hold
         self._loop = asyncio.get_running_loop()
         self._end: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self.has_ended = reservation.held == 0
         if not self.has_ended:
             self._renew_later()
             if self.task is not None:
                 self.task.add_done_callback(self._task_is_done)
+
+    @property
+    def model(self) -> str:
+        """The model that is asked, or the first of several."""
+        return self.models[0] if self.models else ""
 
     async def end(self, settle: Callable[[], Awaitable[Any]]) -> None:
         """End the hold by `settle`, unless it has ended; wait for that.

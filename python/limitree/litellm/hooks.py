@@ -9,9 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from fastapi import HTTPException
-from litellm.integrations.custom_logger import (  # type: ignore
-    CustomLogger,
-)
+from litellm.integrations.custom_logger import CustomLogger  # type: ignore
 
 from limitree import web
 from limitree.aio import AsyncLimiter
@@ -80,8 +78,10 @@ class Handler(CustomLogger):  # type: ignore[misc]
     async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any,
                                   data: dict[str, Any], call_type: str) -> None:
         """Reserve what the request may take, or raise a 429."""
-        await self._forget_first_try()
+        if "mcp" in call_type:
+            return  # a tool of a request that counts itself
         caller = caller_of(user_api_key_dict, data)
+        await self._forget_first_try(caller, call_type)
         paths = self._paths_of(caller)
         if not paths:
             return
@@ -93,16 +93,16 @@ class Handler(CustomLogger):  # type: ignore[misc]
             raise HTTPException(answer.status, answer.reason,
                                 {"Retry-After": "1"}) from None
         if reservation.limited:
-            refuse(reservation, caller.model)
+            refuse(reservation, ", ".join(caller.models))
         held = Held(reservation, data.get("litellm_call_id"), need.tokens,
                     self._hold, _current.get())
-        held.model = caller.model or ""
-        held.writes = call_type in estimate.WRITING
+        held.models = caller.models
+        held.call_type = call_type
         held.choices = estimate.choices(data)
         if need.is_shrunk:
             # The limits have no room for more.
-            estimate.cap_output(data, call_type,
-                                max(1, need.tokens.output // held.choices))
+            estimate.cap_output(data, call_type, max(1, need.tokens.output // (
+                held.choices * (len(held.models) or 1))))
         held.logging = data.get("litellm_logging_obj")
         _current.set(held)
 
@@ -113,7 +113,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
         if held is not None:
             held.is_sent = True
 
-    async def _forget_first_try(self) -> None:
+    async def _forget_first_try(self, caller: Caller, call_type: str) -> None:
         """Cancel what this request has reserved for another model.
 
         If a callback after this one denies a model, the proxy begins again with
@@ -121,7 +121,9 @@ class Handler(CustomLogger):  # type: ignore[misc]
         """
         held = _current.get()
         if (held is not None and not held.is_sent
-                and held.task is asyncio.current_task()):
+                and held.task is asyncio.current_task()
+                and held.call_type == call_type
+                and held.models != caller.models):
             await held.end(held.reservation.cancel)
 
     def _paths_of(self, caller: Caller) -> Sequence[web.Path]:
@@ -140,17 +142,18 @@ class Handler(CustomLogger):  # type: ignore[misc]
         return True
 
     async def _need_of(self, caller: Caller, call_type: str) -> Need:
-        model = caller.model or ""
-        writes = call_type in estimate.WRITING
+        model = caller.models[0] if caller.models else ""
         before = await asyncio.to_thread(
             estimate.input_tokens, caller.data, model,
             call_type in ("completion", "acompletion"))
         output = 0
-        if writes:
+        if call_type in estimate.WRITING:
             limit = estimate.output_limit(caller.data)
             if limit is None:
                 limit = self._learnt.output(model)
             output = max(1, limit) * estimate.choices(caller.data)
+        times = len(caller.models) or 1  # all of them are asked
+        before, output = before * times, output * times
         prices = ((0.0, 0.0) if not self._units.counts("microdollars")
                   else self._prices.of(model))
         return Need(Usage(before, output, before + output), prices)
@@ -193,7 +196,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
             await held.end(held.reservation.cancel)
             return
         usage = usage_of(response)
-        if usage is None and not held.writes:
+        if usage is None and held.call_type not in estimate.WRITING:
             usage = NOTHING
         await self._settle(held, usage,
                            number_of(get(hidden, "response_cost")))
@@ -249,7 +252,8 @@ class Handler(CustomLogger):  # type: ignore[misc]
             # The failure hook comes next if there was nothing.
             if not has_failed or meter.events:
                 await self._settle_stream(held, meter, is_whole,
-                                          _is_cached(response, held))
+                                          get(response, "custom_llm_provider")
+                                          == "cached_response")
 
     async def async_post_call_response_headers_hook(
             self, data: dict[str, Any], user_api_key_dict: Any, response: Any,
@@ -292,7 +296,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
 
     async def _charge(self, held: Held, usage: Usage, dollars: float | None,
                       learns: bool = True) -> None:
-        if held.writes and learns:
+        if learns and held.call_type in estimate.WRITING:
             self._learnt.add(held.model, usage.output // held.choices)
         used = {"input_tokens": usage.input, "output_tokens": usage.output,
                 "tokens": usage.total, "microdollars": 0}
@@ -335,10 +339,7 @@ def _may_have_worked(error: BaseException) -> bool:
     Nobody knows for how long, and a client can choose both: it is charged as
     held.
     """
-    import litellm
-    return isinstance(error, litellm.Timeout) or (
-        isinstance(error, HTTPException) and error.status_code == _GONE)
-
-
-def _is_cached(response: Any, held: Held) -> bool:
-    return get(response, "custom_llm_provider") == "cached_response"
+    import litellm  # type: ignore
+    if isinstance(error, HTTPException):
+        return error.status_code == _GONE
+    return bool(isinstance(error, litellm.Timeout))

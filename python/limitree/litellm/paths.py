@@ -17,7 +17,7 @@ class Caller(NamedTuple):
     team: str | None
     organization: str | None
     customer: str | None  #: the `user` of the body: the end user
-    model: str | None  #: the model's public name, without aliases
+    models: tuple[str, ...]  #: their public names, without aliases; mostly one
     data: dict[str, Any]  #: the body of the request
     auth: Any  #: LiteLLM's UserAPIKeyAuth
 
@@ -27,37 +27,41 @@ def default_paths(caller: Caller) -> list[tuple[Segment, ...]]:
 
     A path whose first name is not in the limits does not count.
     """
-    own = ("model", caller.model) if caller.model else ()
-    paths: list[tuple[Segment, ...]] = [
-        (root, name, *own) for root, name in (
+    whole: list[tuple[Segment, ...]] = [
+        (root, name) for root, name in (
             ("key", caller.key), ("user", caller.user), ("team", caller.team),
             ("organization", caller.organization),
             ("customer", caller.customer)) if name]
     if caller.team and caller.user:
-        paths.append(("team", caller.team, "user", caller.user, *own))
-    if own:
-        paths.append(own)
-    return paths
+        whole.append(("team", caller.team, "user", caller.user))
+    if not caller.models:
+        return whole
+    return [(*path, "model", model) for model in caller.models
+            for path in (*whole, ())]
 
 
 def caller_of(auth: Any, data: dict[str, Any]) -> Caller:
     """Return the caller of a request that LiteLLM has let in."""
+    model = data.get("model")
+    # "a,b" asks both, and "a,a" twice.
+    names = model.split(",") if isinstance(model, str) else []
+    models = [_name(group_of(name.strip())) for name in names]
     return Caller(_name(getattr(auth, "api_key", None)),
                   _name(getattr(auth, "user_id", None)),
                   _name(getattr(auth, "team_id", None)),
                   _name(getattr(auth, "org_id", None)),
                   _name(getattr(auth, "end_user_id", None)),
-                  _name(group_of(data.get("model"))), data, auth)
+                  tuple(name for name in models if name), data, auth)
 
 
-def group_of(model: object) -> object:
+def group_of(model: str) -> object:
     """Return the public name of `model`.
 
     A client may also name an alias, or the id of a deployment: each would be a
     way around the limits of the model.
     """
     router = router_of_proxy()
-    if router is None or not isinstance(model, str):
+    if router is None:
         return model
     alias = (getattr(router, "model_group_alias", None) or {}).get(model)
     if isinstance(alias, dict):

@@ -50,7 +50,7 @@ def dollars_of(logging: Any, usage: Usage) -> float | None:
     `logging` is the object of the call, which knows the deployment that has
     answered and its prices.
     """
-    import litellm
+    import litellm  # type: ignore[import-not-found]
     calculate = (getattr(logging, "response_cost_calculator", None)
                  or getattr(logging, "_response_cost_calculator", None))
     if calculate is None:
