@@ -20,7 +20,14 @@ from limitree.litellm.held import Held
 from limitree.litellm.need import Need, UnitsOfTree, microdollars
 from limitree.litellm.paths import Caller, caller_of, default_paths, segment
 from limitree.litellm.prices import Prices, dollars_of, number_of
-from limitree.litellm.usage import NOTHING, Meter, Usage, get, usage_of
+from limitree.litellm.usage import (
+    NOTHING,
+    Meter,
+    Usage,
+    get,
+    plus,
+    usage_of,
+)
 from limitree.reservation import AsyncReservation
 from limitree.wait import Duration, seconds_of
 
@@ -181,8 +188,9 @@ class Handler(CustomLogger):  # type: ignore[misc]
             ) -> None:
         """Note what the answer took, before another callback may refuse it."""
         held = _find(request_data)
-        if held is not None:
-            held.answer = usage_of(response)
+        usage = None if held is None else usage_of(response)
+        if held is not None and usage is not None:
+            held.answer = plus(held.answer or NOTHING, usage)
 
     async def async_post_call_success_hook(
             self, data: dict[str, Any], user_api_key_dict: Any, response: Any
@@ -191,6 +199,9 @@ class Handler(CustomLogger):  # type: ignore[misc]
         held = _find(data)
         if held is None or held.is_streaming:
             return
+        if len(held.models) > 1:
+            await self._settle(held, *_sum_of(response, len(held.models)))
+            return
         hidden = getattr(response, "_hidden_params", None)
         if get(hidden, "cache_hit") is True:
             await held.end(held.reservation.cancel)
@@ -198,8 +209,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
         usage = usage_of(response)
         if usage is None and held.call_type not in estimate.WRITING:
             usage = NOTHING
-        await self._settle(held, usage,
-                           number_of(get(hidden, "response_cost")))
+        await self._settle(held, usage, _cost_of(response))
 
     async def async_post_call_failure_hook(
             self, request_data: dict[str, Any], original_exception: Exception,
@@ -220,7 +230,8 @@ class Handler(CustomLogger):  # type: ignore[misc]
                                       end_time: Any) -> None:
         """Settle a request for which the proxy has run no other hook."""
         held = _find(kwargs)
-        if held is None or held.is_streaming or held.has_ended:
+        if (held is None or held.is_streaming or held.has_ended
+                or len(held.models) > 1):  # of which this is one
             return
         if kwargs.get("cache_hit") is True:
             await held.end(held.reservation.cancel)
@@ -331,6 +342,28 @@ def _find(data: Any) -> Held | None:
     while held is not None and held.call_id != call_id:
         held = held.outer
     return held
+
+
+def _cost_of(answer: Any) -> float | None:
+    """Return the dollars that an answer took, if LiteLLM says it."""
+    hidden = getattr(answer, "_hidden_params", None)
+    return number_of(get(hidden, "response_cost"))
+
+
+def _sum_of(answers: Any, models: int) -> tuple[Usage | None, float | None]:
+    """Return what the answers of so many models took, None if one is missing.
+
+    If the first to answer wins, nobody knows how far the others came.
+    """
+    usage, dollars = NOTHING, 0.0
+    if not isinstance(answers, list) or len(answers) != models:
+        return None, None
+    for answer in answers:
+        one, cost = usage_of(answer), _cost_of(answer)
+        if one is None or cost is None:
+            return None, None
+        usage, dollars = plus(usage, one), dollars + cost
+    return usage, dollars
 
 
 def _may_have_worked(error: BaseException) -> bool:

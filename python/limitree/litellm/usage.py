@@ -27,6 +27,11 @@ class Usage(NamedTuple):
 NOTHING = Usage(0, 0, 0)
 
 
+def plus(one: Usage, other: Usage) -> Usage:
+    """Return what both took."""
+    return Usage(*(a + b for a, b in zip(one, other)))
+
+
 def get(value: Any, name: str) -> Any:
     """Return a member of a dict, or an attribute; None if there is none."""
     if isinstance(value, dict):
