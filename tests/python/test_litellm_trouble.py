@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import secrets
 import signal
 
 import httpx
@@ -13,6 +14,7 @@ from litellm_site import (
     INPUT,
     OUTPUT,
     PYTHON,
+    ROOT,
     config,
     provider,
     proxy,
@@ -323,6 +325,21 @@ def test_without_a_file(upstream):
                     for _ in range(4)]
     assert statuses[0] == 200
     assert statuses[-1] == 429
+
+
+def test_the_example():
+    folder = ROOT / "examples/litellm"
+    texts = [(file.name, file.read_text()) for file in folder.glob("*.yaml")]
+    key = f"sk-{secrets.token_hex(32)}"
+    with proxy({}, {}, "memory://", texts, LITELLM_MASTER_KEY=key) as client:
+        statuses = [client.post(
+            "/v1/chat/completions", headers={"authorization": f"Bearer {key}"},
+            json={"model": "echo", "max_tokens": 60, "messages": [
+                {"role": "user", "content": "Hi"}]}).status_code
+            for _ in range(9)]
+    passed = statuses.index(429)
+    assert 3 <= passed < 9
+    assert statuses == [200] * passed + [429] * (9 - passed)
 
 
 @pytest.mark.parametrize("limits, told", [
