@@ -18,6 +18,7 @@ PYTHON = {
     "limitree.django": "Django",
     "limitree.drf": "Django REST framework",
     "limitree.fastapi": "FastAPI",
+    "limitree.litellm": "LiteLLM",
     "limitree.web": "For frameworks",
     "limitree.prometheus": "Prometheus",
     "limitree.otel": "OpenTelemetry",

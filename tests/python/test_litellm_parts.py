@@ -132,6 +132,8 @@ def test_the_output_that_a_request_allows(data, most):
      {"max_tokens": 9, "extra_body": {"max_tokens": 9}}),
     ({}, "aresponses", {"max_output_tokens": 9}),
     ({}, "anthropic_messages", {"max_tokens": 9}),
+    ({"config": "x"}, "agenerate_content",
+     {"config": {"maxOutputTokens": 9}}),
     ({}, "agenerate_content", {"config": {"maxOutputTokens": 9}}),
     ({"generationConfig": {"maxOutputTokens": 80, "topK": 1}},
      "agenerate_content_stream",

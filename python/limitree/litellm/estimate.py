@@ -12,7 +12,10 @@ from limitree.litellm.usage import MOST
 WRITING = frozenset("""
     completion acompletion text_completion atext_completion responses aresponses
     anthropic_messages aanthropic_messages generate_content agenerate_content
-    generate_content_stream agenerate_content_stream""".split())
+    generate_content_stream agenerate_content_stream _arealtime
+    _aresponses_websocket create_interaction acreate_interaction
+    pass_through_endpoint llm_passthrough_route allm_passthrough_route
+    """.split())
 
 _LIMITS_OF_OUTPUT = ("max_tokens", "max_completion_tokens", "max_output_tokens",
                      "maxOutputTokens")
@@ -72,9 +75,11 @@ def cap_output(data: dict[str, Any], call_type: str, most: int) -> None:
     """Let a provider write at most `most` tokens for each answer."""
     if "generate_content" in call_type:
         name = "maxOutputTokens"
-        where = "config" if "generationConfig" not in data else (
-            "generationConfig")
-        place = data[where] = dict(data.get(where) or {})
+        where = ("generationConfig" if "generationConfig" in data
+                 else "config")
+        place = data.get(where)
+        if not isinstance(place, dict):
+            place = data[where] = {}
     else:
         place = data
         name = "max_output_tokens" if "responses" in call_type else "max_tokens"

@@ -42,6 +42,8 @@ _current: contextvars.ContextVar[Held | None] = contextvars.ContextVar(
 # A new kind of unit needs one try, and after a reload all may be new.
 _TRIES = 16
 
+_MOST_MODELS = 32  # of one request, each of which has limits
+
 _GONE = 499  # as the proxy says that a client has gone
 
 
@@ -85,9 +87,11 @@ class Handler(CustomLogger):  # type: ignore[misc]
     async def async_pre_call_hook(self, user_api_key_dict: Any, cache: Any,
                                   data: dict[str, Any], call_type: str) -> None:
         """Reserve what the request may take, or raise a 429."""
-        if "mcp" in call_type:
+        if "mcp" in (call_type or ""):
             return  # a tool of a request that counts itself
         caller = caller_of(user_api_key_dict, data)
+        if len(caller.models) > _MOST_MODELS:
+            raise HTTPException(400, "The request names too many models.")
         await self._forget_first_try(caller, call_type)
         paths = self._paths_of(caller)
         if not paths:
@@ -189,8 +193,9 @@ class Handler(CustomLogger):  # type: ignore[misc]
         """Note what the answer took, before another callback may refuse it."""
         held = _find(request_data)
         usage = None if held is None else usage_of(response)
+        # Twice for one answer, if LiteLLM translates between two interfaces.
         if held is not None and usage is not None:
-            held.answer = plus(held.answer or NOTHING, usage)
+            held.answer = max(usage, held.answer or NOTHING)
 
     async def async_post_call_success_hook(
             self, data: dict[str, Any], user_api_key_dict: Any, response: Any
@@ -219,8 +224,9 @@ class Handler(CustomLogger):  # type: ignore[misc]
         if held is None:
             return
         if held.answer is not None:  # a callback has refused it
-            await self._settle(held, held.answer, None)
-        elif held.is_sent and _may_have_worked(original_exception):
+            await self._settle(held, held.answer if len(held.models) < 2
+                               else None, None)
+        elif _may_have_worked(original_exception):
             await held.end(held.reservation.settle)
         else:
             await held.end(held.reservation.cancel)

@@ -51,7 +51,8 @@ class Need:
         """
         output = self.tokens.output
         for level in levels:
-            if not level.limited or level.cost <= level.limit:
+            if (not level.limited or level.mode == "shadow"
+                    or level.cost <= level.limit):
                 continue
             asked = self.costs().get(level.unit, 0)
             if asked == 0:  # not a unit of an answer
