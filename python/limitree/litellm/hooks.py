@@ -165,9 +165,10 @@ class Handler(CustomLogger):  # type: ignore[misc]
             output = max(1, limit) * estimate.choices(caller.data)
         times = len(caller.models) or 1  # all of them are asked
         before, output = before * times, output * times
-        prices = ((0.0, 0.0) if not self._units.counts("microdollars")
-                  else self._prices.of(model))
-        return Need(Usage(before, output, before + output), prices)
+        prices = [self._prices.of(model) for model in caller.models
+                  if self._units.counts("microdollars")]
+        return Need(Usage(before, output, before + output),
+                    max(prices, default=(0.0, 0.0), key=sum))
 
     async def _reserve(self, paths: Sequence[web.Path], need: Need
                        ) -> AsyncReservation:
@@ -205,7 +206,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
         if held is None or held.is_streaming:
             return
         if len(held.models) > 1:
-            await self._settle(held, *_sum_of(response, len(held.models)))
+            await self._settle(held, *self._sum_of(response, held.models))
             return
         hidden = getattr(response, "_hidden_params", None)
         if get(hidden, "cache_hit") is True:
@@ -214,7 +215,8 @@ class Handler(CustomLogger):  # type: ignore[misc]
         usage = usage_of(response)
         if usage is None and held.call_type not in estimate.WRITING:
             usage = NOTHING
-        await self._settle(held, usage, _cost_of(response))
+        await self._settle(held, usage,
+                           number_of(get(hidden, "response_cost")))
 
     async def async_post_call_failure_hook(
             self, request_data: dict[str, Any], original_exception: Exception,
@@ -304,6 +306,26 @@ class Handler(CustomLogger):  # type: ignore[misc]
         after = max(told.output, written)
         return Usage(before, after, before + after)
 
+    def _sum_of(self, answers: Any, models: tuple[str, ...]
+                ) -> tuple[Usage | None, float]:
+        """Return what the answers of several models took, None if one lacks.
+
+        If the first to answer wins, nobody knows how far the others came.  The
+        models share one object of the call, so LiteLLM's price of an answer may
+        be that of another model.
+        """
+        usages = ([usage_of(answer) for answer in answers]
+                  if isinstance(answers, list) else [])
+        usage, dollars = NOTHING, 0.0
+        if len(usages) != len(models):
+            return None, 0.0
+        for model, one in zip(models, usages):
+            if one is None:
+                return None, 0.0
+            usage = plus(usage, one)
+            dollars += Need(one, self._prices.of(model)).dollars
+        return usage, dollars
+
     async def _settle(self, held: Held, usage: Usage | None,
                       dollars: float | None) -> None:
         if usage is None:
@@ -348,28 +370,6 @@ def _find(data: Any) -> Held | None:
     while held is not None and held.call_id != call_id:
         held = held.outer
     return held
-
-
-def _cost_of(answer: Any) -> float | None:
-    """Return the dollars that an answer took, if LiteLLM says it."""
-    hidden = getattr(answer, "_hidden_params", None)
-    return number_of(get(hidden, "response_cost"))
-
-
-def _sum_of(answers: Any, models: int) -> tuple[Usage | None, float | None]:
-    """Return what the answers of so many models took, None if one is missing.
-
-    If the first to answer wins, nobody knows how far the others came.
-    """
-    usage, dollars = NOTHING, 0.0
-    if not isinstance(answers, list) or len(answers) != models:
-        return None, None
-    for answer in answers:
-        one, cost = usage_of(answer), _cost_of(answer)
-        if one is None or cost is None:
-            return None, None
-        usage, dollars = plus(usage, one), dollars + cost
-    return usage, dollars
 
 
 def _may_have_worked(error: BaseException) -> bool:
