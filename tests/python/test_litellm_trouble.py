@@ -74,7 +74,8 @@ def client(redis, upstream):
     settings = config(upstream[0], cache=True, cache_params={"type": "local"})
     settings["litellm_settings"]["callbacks"] = [
         "others.before", "hook.handler", "others.after"]
-    with proxy(settings, LIMITS, redis, [("others.py", OTHERS)]) as made:
+    with proxy(settings, LIMITS, redis, [("others.py", OTHERS)],
+               ANTHROPIC_API_BASE=upstream[0], ANTHROPIC_API_KEY="x") as made:
         yield made
 
 
@@ -103,6 +104,19 @@ def test_an_answer_of_the_cache_costs_one_request(site, stream):
     assert used["tokens"] == INPUT + OUTPUT
     assert used["slots"] == 0
     assert money[0] == money[1]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_that_is_passed_through(site, stream):
+    # For these LiteLLM runs no hook but that for its log, afterwards.
+    key = f"through-{stream}"
+    answer = site.ask(key, "/anthropic/v1/messages", stream=stream,
+                      max_tokens=1500)
+    assert answer.status_code == 200, answer.text
+    wait_until(lambda: site.used(key)["slots"] == 0, lambda: site.used(key))
+    used = site.used(key)
+    assert used["input_tokens"] == INPUT
+    assert used["output_tokens"] == OUTPUT
 
 
 def test_two_calls_with_one_id(site):

@@ -105,7 +105,9 @@ class Handler(CustomLogger):  # type: ignore[misc]
                                 {"Retry-After": "1"}) from None
         if reservation.limited:
             refuse(reservation, ", ".join(caller.models))
-        held = Held(reservation, data.get("litellm_call_id"), need.tokens,
+        logging = data.get("litellm_logging_obj")
+        held = Held(reservation, data.get("litellm_call_id")
+                    or get(logging, "litellm_call_id"), need.tokens,
                     self._hold, _current.get())
         held.models = caller.models
         held.call_type = call_type
@@ -114,7 +116,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
             # The limits have no room for more.
             estimate.cap_output(data, call_type, max(1, need.tokens.output // (
                 held.choices * (len(held.models) or 1))))
-        held.logging = data.get("litellm_logging_obj")
+        held.logging = logging
         _current.set(held)
 
     async def async_pre_call_deployment_hook(self, kwargs: dict[str, Any],
@@ -363,11 +365,12 @@ def _limiter_of_environment() -> AsyncLimiter:
 def _find(data: Any) -> Held | None:
     """Return the request that `data` of a hook is about, if it is limited.
 
-    A tool may ask a model within a request, in the same context.
+    A tool may ask a model within a request, in the same context.  Routes that
+    pass requests through give no id to some hooks.
     """
     held = _current.get()
     call_id = get(data, "litellm_call_id")
-    while held is not None and held.call_id != call_id:
+    while held is not None and call_id not in (None, held.call_id):
         held = held.outer
     return held
 
