@@ -8,17 +8,18 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
 import { Answers, forFramework } from './web/answer.js';
-import { Gate, RateLimitInfo } from './web/gate.js';
+import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
+import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
 import { sendSoon, writeHeaders } from './web/response.js';
-import type { Framework } from './web/subject.js';
+import type { Server } from './web/subject.js';
 import { warnOnce } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
-export { RateLimitInfo } from './web/gate.js';
+export { RateLimitInfo } from './web/info.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
 /** What a handler gets from the middleware. */
@@ -60,7 +61,7 @@ export interface LimitedRequest extends Request {
 /** The middleware. */
 export interface RateLimit extends RequestHandler, Controls {}
 
-const EXPRESS: Framework<Request> = {
+const EXPRESS: Server<Request, Response> = {
   options: ['handler', 'requestPropertyName'],
   ipOf: (request) => request.ip,
   trustOf(request) {
@@ -73,6 +74,7 @@ const EXPRESS: Framework<Request> = {
     };
   },
   requestOf: (request) => request.socket === undefined ? undefined : request,
+  responseOf: (_, response) => response,
   whyNoAddress: (request) => 'ip' in request ? undefined
     : 'Express has not made this request: use the middleware for your ' +
       'framework, or limitree/http',
@@ -127,12 +129,11 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     next: NextFunction,
     info: RateLimitInfo,
   ): NextFunction {
-    let hasPassed = false;
     response.once('close', () => {
-      if (!hasPassed) gate.undoEarlier(info);
+      if (!info.hasPassed) gate.undoEarlier(info);
     });
     return (value?: unknown) => {
-      hasPassed ||= passes(value);
+      info.hasPassed ||= passes(value);
       next(value);
     };
   }
@@ -164,7 +165,6 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     (request as unknown as Record<string, unknown>)[property] = info;
     writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, next, info);
-    gate.settleWhenSent(response, info, request, response);
     return next();
   }
 
@@ -174,7 +174,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     next: NextFunction,
     error: unknown,
   ): void {
-    if (gate.hasGone(request)) response.destroy();
+    if (gate.hasGone(request, response)) response.destroy();
     else next(forFramework(error));
   }
 

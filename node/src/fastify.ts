@@ -12,7 +12,8 @@ import type {
 import type { Segment } from './paths.js';
 import { shown } from './words.js';
 import { Answers, forFramework } from './web/answer.js';
-import { Gate, RateLimitInfo } from './web/gate.js';
+import { Gate } from './web/gate.js';
+import type { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import { checkNames, refuse, storeOptionsOf } from './web/options.js';
@@ -21,13 +22,13 @@ import type { PlainTree } from './web/plain_tree.js';
 import { writeHeaders } from './web/response.js';
 import {
   PLAIN, plainSubject, plainTreeOf, subjectOf } from './web/subject.js';
-import type { Framework, Subject } from './web/subject.js';
+import type { Server, Subject } from './web/subject.js';
 import { warnOnce } from './web/warnings.js';
 import type { Logger } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
-export { RateLimitInfo } from './web/gate.js';
+export { RateLimitInfo } from './web/info.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
 /** The hooks that can decide; later ones know more about the request. */
@@ -90,7 +91,7 @@ declare module 'fastify' {
   }
 }
 
-const FASTIFY: Framework<FastifyRequest> = {
+const FASTIFY: Server<FastifyRequest, FastifyReply> = {
   options: ['handler', 'timeWindow'],
   ipOf: (request) => request.ip,
   trustOf: (request) => ({
@@ -100,6 +101,7 @@ const FASTIFY: Framework<FastifyRequest> = {
     advice: 'set trustProxy to the networks of your proxies' }),
   limitTakesKey: true,
   requestOf: (request) => request.raw === undefined ? undefined : request,
+  responseOf: (_, reply) => reply.raw,
 };
 
 /** The options without their other names. */
@@ -126,6 +128,7 @@ class Plugin {
   readonly #own: Subject<FastifyRequest, FastifyReply> | undefined;
   readonly #tree: PlainTree | undefined;  // of plain limits
   readonly #subjects: Subject<FastifyRequest, FastifyReply>[] = [];
+  readonly #gates: Gate<FastifyRequest, FastifyReply>[] = [];
   readonly #log: Logger | undefined;
 
   constructor(given: FastifyOptions, log: FastifyInstance['log']) {
@@ -154,7 +157,9 @@ class Plugin {
     options: Options,
     subject: Subject<FastifyRequest, FastifyReply> | undefined,
   ): onRequestHookHandler {
-    return hookOf(options, new Gate(options, FASTIFY, subject, this.#log));
+    const gate = new Gate(options, FASTIFY, subject, this.#log);
+    this.#gates.push(gate);
+    return hookOf(options, gate);
   }
 
   /** The hook for a route with its own options. */
@@ -200,6 +205,7 @@ class Plugin {
   }
 
   async close(): Promise<void> {
+    for (const { afterwards } of this.#gates) await afterwards.settled();
     for (const subject of this.#subjects) await subject.close();
   }
 }
@@ -246,7 +252,6 @@ function hookOf(
         (error: unknown) => fail(request, reply, done, error));
       return undefined;
     }
-    gate.settleWhenSent(reply.raw, info, request, reply);
     return done();
   }
 
@@ -256,7 +261,9 @@ function hookOf(
     done: HookHandlerDoneFunction,
     error: unknown,
   ): void {
-    if (!gate.hasGone(request)) return done(forFramework(error) as Error);
+    if (!gate.hasGone(request, reply)) {
+      return done(forFramework(error) as Error);
+    }
     reply.hijack();
     reply.raw.destroy();
     return undefined;

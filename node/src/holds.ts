@@ -18,17 +18,17 @@ import { shown } from './words.js';
 
 const numbers = native.numbers;
 
-/** Nanoseconds of a `hold`. */
-function holdOf(hold: number | string): number {
+/** Nanoseconds of a time to hold; errors call it `name`. */
+export function holdOf(hold: number | string, name = 'hold'): number {
   let ms = 0;
   try {
-    ms = msOf(hold, 'hold');
+    ms = msOf(hold, name);
   } catch (error) {
     throw error instanceof ConfigError ? invalidArgument(error.message) : error;
   }
   const ns = Math.round(ms * 1e6);
   if (ns >= 1 && ns <= at.MAX_HOLD_NS) return ns;
-  throw invalidArgument('hold must be more than 0 and at most 24h, is ' +
+  throw invalidArgument(`${name} must be more than 0 and at most 24h, is ` +
     (typeof hold === 'number' ? `${hold} ms` : shown(hold)));
 }
 

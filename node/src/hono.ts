@@ -10,15 +10,17 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { IpRequest } from './address.js';
 import type { Headers } from './headers.js';
 import { Answers, forFramework } from './web/answer.js';
+import type { Answer, Ended } from './web/ending.js';
 import { Gate } from './web/gate.js';
-import type { Controls, RateLimitInfo } from './web/gate.js';
+import type { Controls } from './web/gate.js';
+import type { RateLimitInfo } from './web/info.js';
 import type { WebOptions } from './web/options.js';
 import { ipOfPeer } from './web/peer.js';
-import type { Framework } from './web/subject.js';
+import type { Server } from './web/subject.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
-export { RateLimitInfo } from './web/gate.js';
+export { RateLimitInfo } from './web/info.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
 export interface HonoOptions extends WebOptions<Context, undefined> {
@@ -44,21 +46,23 @@ declare module 'hono' {
 /** The middleware. */
 export interface RateLimit extends MiddlewareHandler, Controls {}
 
-/** The request of Node.js from which @hono/node-server made the context. */
-function incomingOf(context: Context): IpRequest | undefined {
-  return (context.env as { incoming?: IpRequest } | undefined)?.incoming;
+/** The request and the response of Node.js that @hono/node-server has. */
+function bindingsOf(context: Context) {
+  return (context.env ?? {}) as
+    { readonly incoming?: IpRequest; readonly outgoing?: Answer };
 }
 
-const HONO: Framework<Context> = {
+const HONO: Server<Context, undefined> = {
   options: ['handler', 'requestPropertyName'],
-  ipOf: (context) => ipOfPeer(incomingOf(context)),
+  ipOf: (context) => ipOfPeer(bindingsOf(context).incoming),
   trustOf: (context) => ({
     headers: context.req.header(), believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
-  requestOf: (context) => incomingOf(context) ??
+  requestOf: (context) => bindingsOf(context).incoming ??
     { socket: {}, headers: context.req?.header?.() ?? {} },
+  responseOf: (context) => bindingsOf(context).outgoing,
   whyNoAddress(context) {
-    if (incomingOf(context) !== undefined) return undefined;
+    if (bindingsOf(context).incoming !== undefined) return undefined;
     return typeof context.req?.header === 'function'
       ? 'only requests that @hono/node-server has received tell it, so with ' +
         'app.request(), Bun and Deno give keyGenerator'
@@ -76,6 +80,37 @@ function addHeaders(context: Context, headers: Headers): void {
       ? context.res.headers.get(name) : null;
     context.header(name, before === null ? value : `${value}, ${before}`);
   }
+}
+
+/** The answer, for those who look for a response of Node.js. */
+function answerOf({ res }: Context): Answer {
+  return { statusCode: res.status, headersSent: true,
+           getHeader: (name) => res.headers.get(name) };
+}
+
+/** Calls `ended` when all of the body was read, or nobody reads it any more. */
+function watchBody(context: Context, ended: Ended): void {
+  const { body } = context.res;
+  if (body === null) return ended(true);
+  const reader = body.getReader();
+  context.res = new Response(new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) return controller.enqueue(value);
+        controller.close();
+        ended(true);
+      } catch (error) {
+        ended(false);
+        throw error;
+      }
+    },
+    cancel(reason) {
+      ended(false);
+      return reader.cancel(reason);
+    },
+  }), context.res);
+  return undefined;
 }
 
 /**
@@ -105,8 +140,27 @@ export function rateLimit(options: HonoOptions): RateLimit {
 
   /** Returns any answer if the client has gone; otherwise throws. */
   function drop(context: Context, error: unknown): void {
-    if (!gate.hasGone(context)) throw forFramework(error);
+    if (!gate.hasGone(context, undefined)) throw forFramework(error);
     context.res = new Response(null, { status: CLIENT_HAS_GONE });
+  }
+
+  /** Runs the handlers; what they throw passes here if it is no Error. */
+  async function goOn(next: Next, info: RateLimitInfo): Promise<void> {
+    try {
+      await next();
+    } catch (error) {
+      if (info.reservation !== undefined) void gate.giveBack(info);
+      throw error;
+    }
+  }
+
+  /** Ends a request that has no connection of Node.js. */
+  async function finish(context: Context, info: RateLimitInfo): Promise<void> {
+    const answer = answerOf(context);
+    const end = (wasSent: boolean) =>
+      gate.afterwards.end(info, context, undefined, wasSent, answer);
+    if (info.reservation?.isOpen === true) watchBody(context, end);
+    else await end(true);
   }
 
   const middleware = async (context: Context, next: Next): Promise<void> => {
@@ -126,11 +180,12 @@ export function rateLimit(options: HonoOptions): RateLimit {
         return drop(context, error);
       }
     } else {
-      await next();
+      await goOn(next, info);
     }
     addHeaders(context, answers.headersOf(info));
-    if (gate.refunds && !decision.limited) {
-      await gate.settle(info, context, undefined, context.res.status);
+    // On other servers, and in tests without one.
+    if (bindingsOf(context).incoming === undefined && !decision.limited) {
+      await finish(context, info);
     }
     return undefined;
   };

@@ -13,19 +13,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 import { StoreError } from './errors.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
-import { Gate, RateLimitInfo } from './web/gate.js';
+import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
+import type { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
 import { ipOfPeer } from './web/peer.js';
 import { send, sendSoon, writeHeaders } from './web/response.js';
-import type { Framework } from './web/subject.js';
+import type { Server } from './web/subject.js';
 import { warnSeldom } from './web/warnings.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
-export { RateLimitInfo } from './web/gate.js';
+export { RateLimitInfo } from './web/info.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
 export interface HttpOptions
@@ -57,13 +58,14 @@ export interface RateLimit extends Controls {
   infoOf(request: IncomingMessage): RateLimitInfo | undefined;
 }
 
-const HTTP: Framework<IncomingMessage> = {
+const HTTP: Server<IncomingMessage, ServerResponse> = {
   options: ['handler'],
   ipOf: ipOfPeer,
   trustOf: (request) => ({
     headers: request.headers, believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
   requestOf: (request) => request.socket === undefined ? undefined : request,
+  responseOf: (_, response) => response,
 };
 
 // The text of anything that was thrown; an object may have no text.
@@ -108,7 +110,6 @@ export function rateLimit(options: HttpOptions): RateLimit {
     if (response.headersSent) return info.decision.limited;
     writeHeaders(response, answers.headersOf(info));
     if (info.decision.limited) return deny(request, response, info);
-    gate.settleWhenSent(response, info, request, response);
     return false;
   }
 
@@ -118,7 +119,8 @@ export function rateLimit(options: HttpOptions): RateLimit {
     response: ServerResponse,
     error: unknown,
   ): true {
-    if (gate.hasGone(request) || response.headersSent) {
+    const hasGone = gate.hasGone(request, response);
+    if (hasGone || response.headersSent) {
       if (!response.writableEnded) response.destroy();
     } else if (error instanceof StoreError) {
       response.setHeader('Retry-After', '1');
@@ -126,7 +128,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     } else {
       send(response, 500, FAILED);
     }
-    if (!gate.hasGone(request) && !(error instanceof StoreError)) {
+    if (!hasGone && !(error instanceof StoreError)) {
       warnSeldom('LIMITREE_REQUEST_FAILED', 'a request was answered with 500 ' +
         `because it could not be decided: ${textOf(error)}`, options.logger);
     }

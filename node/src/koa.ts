@@ -10,14 +10,15 @@ import type { Context, Middleware, Next } from 'koa';
 import type { Headers } from './headers.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
-import type { Controls, RateLimitInfo } from './web/gate.js';
+import type { Controls } from './web/gate.js';
+import type { RateLimitInfo } from './web/info.js';
 import type { WebOptions } from './web/options.js';
 import { writeHeaders } from './web/response.js';
-import type { Framework } from './web/subject.js';
+import type { Server } from './web/subject.js';
 
 export { canonicalIp, clientIp } from './address.js';
 export type { StandardHeaders, WebOptions } from './web/options.js';
-export { RateLimitInfo } from './web/gate.js';
+export { RateLimitInfo } from './web/info.js';
 export type { Check, Validate, WarningCode } from './web/warnings.js';
 
 export interface KoaOptions extends WebOptions<Context, undefined> {
@@ -34,7 +35,7 @@ export interface KoaOptions extends WebOptions<Context, undefined> {
 /** The middleware. */
 export interface RateLimit extends Middleware, Controls {}
 
-const KOA: Framework<Context> = {
+const KOA: Server<Context, undefined> = {
   options: ['handler', 'requestPropertyName'],
   ipOf: (context) => context.ip || undefined,
   trustOf(context) {
@@ -50,6 +51,7 @@ const KOA: Framework<Context> = {
   },
   requestOf: (context) =>
     context.req?.socket === undefined ? undefined : context.req,
+  responseOf: (context) => context.res,
 };
 
 /** Koa removes all headers from the answer to an error except the error's. */
@@ -94,7 +96,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
 
   /** Drops a request whose client has gone; otherwise throws. */
   function drop(context: Context, error: unknown): void {
-    if (!gate.hasGone(context)) throw forFramework(error);
+    if (!gate.hasGone(context, undefined)) throw forFramework(error);
     context.respond = false;
     context.res.destroy();
   }
@@ -115,7 +117,6 @@ export function rateLimit(options: KoaOptions): RateLimit {
       }
       return;
     }
-    gate.settleWhenSent(context.res, info, context, undefined);
     try {
       await next();
     } catch (error) {

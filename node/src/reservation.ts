@@ -32,6 +32,8 @@ export class Reservation extends Decision {
   readonly #holder: Holder;
   #isOver = false;
   #ending: Promise<number> | undefined;
+  /** @internal Called once a call has ended it. */
+  whenOver: (() => void) | undefined = undefined;
 
   /** @internal Reads the row that begins at `from`. */
   constructor(
@@ -89,6 +91,18 @@ export class Reservation extends Decision {
       : this.#holder.extendSync(this.receipt, hold);
   }
 
+  /** @internal Whether it may hold something that no call has ended. */
+  get isOpen(): boolean {
+    return !this.#isOver && !this.#holdsNothing();
+  }
+
+  /** @internal Settles it, or for 0 cancels it, if no call has ended it. */
+  async end(cost?: Cost): Promise<void> {
+    await this.#ending?.catch(() => {});  // its caller has the error
+    if (this.#isOver) return;
+    await (cost === 0 ? this.cancel() : this.settle(cost));
+  }
+
   /** Whether the store need not be asked. */
   #holdsNothing(): boolean {
     // A store that did not answer in time may hold something.
@@ -102,15 +116,20 @@ export class Reservation extends Decision {
 
   async #ended(ask: () => Promise<number>): Promise<number> {
     const count = await ask();
-    this.#isOver = true;
+    this.#close();
     return count;
   }
 
   #endSync(ask: () => number): number {
     if (this.#holdsNothing()) return 0;
     const count = ask();
-    this.#isOver = true;
+    this.#close();
     return count;
+  }
+
+  #close(): void {
+    this.#isOver = true;
+    this.whenOver?.();
   }
 
   override toJSON(): object {
@@ -129,9 +148,8 @@ export class Reservation extends Decision {
       inspect({ ...fieldsOf(this), held, receipt }, options);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#ending?.catch(() => {});  // its caller has the error
-    if (!this.#isOver) await this.settle();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.end();
   }
 
   [Symbol.dispose](): void {

@@ -1,7 +1,7 @@
 // The answers to clients: headers of every response, the body of a denial, and
 // the error for a framework when the store fails.
 
-import type { RateLimitInfo } from './gate.js';
+import type { RateLimitInfo } from './info.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { refuse } from './options.js';

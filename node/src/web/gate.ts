@@ -1,14 +1,16 @@
 // Decides about the requests of one middleware, from the data of a framework to
 // the ruling; at once if nothing has to be awaited.
 
-import type { ServerResponse } from 'node:http';
-
+import type { AsyncReserveOptions } from '../call_options.js';
 import type { Cost } from '../cost.js';
 import type { Decision } from '../decision.js';
-import { StoreError } from '../errors.js';
+import { LimitreeError, StoreError, invalidArgument } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
-import type { Costly, Path, PathList, Segment } from '../paths.js';
+import type { Costly, Path, Segment } from '../paths.js';
+import { Afterwards } from './afterwards.js';
+import { isOver } from './ending.js';
+import { RateLimitInfo, keepWith, lastOf } from './info.js';
 import { KnownLimit } from './known.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
@@ -16,99 +18,15 @@ import { checkKinds, checkNames, refuse } from './options.js';
 import type { WebOptions } from './options.js';
 import { StoreLog } from './store_log.js';
 import { hasGone } from './peer.js';
-import { subjectOf } from './subject.js';
-import type { Framework, Paths, Subject } from './subject.js';
-import { Checks, checkTrust, warnSeldom } from './warnings.js';
+import { areSeveral, subjectOf } from './subject.js';
+import type { Paths, Server, Subject } from './subject.js';
+import { Checks, checkTrust } from './warnings.js';
 import type { Logger } from './warnings.js';
 
-function areSeveral(paths: Paths): paths is PathList {
-  return Array.isArray(paths) && typeof paths[0] === 'object' &&
-    paths[0] !== null;
-}
-
-/** With HTTP/2, a stream that the client has reset finishes, too. */
-interface Answer extends ServerResponse {
-  readonly stream?: { readonly aborted: boolean } | undefined;
-}
-
 /** The options of a decision. */
-interface Call {
+interface Call extends AsyncReserveOptions {
   readonly cost: Cost;
   readonly levels: boolean;
-}
-
-/** Where a request keeps the last decision about it. */
-const LAST = Symbol('limitree');
-
-interface Request {
-  [LAST]?: RateLimitInfo;
-}
-
-/** An object that undoes a charge. */
-interface Charger {
-  readonly identity: object;
-  giveBack(info: RateLimitInfo): Promise<void>;
-}
-
-/** The decision about a request, for handlers. */
-export class RateLimitInfo {
-  /** Has its levels, except for a plain limit in memory. */
-  readonly decision: Decision;
-  /** The path, or the paths, that were asked for. */
-  readonly path: Paths;
-  readonly cost: Cost;
-  /** @internal The plain limit, if it is known. */
-  readonly known: KnownLimit | undefined;
-  /** @internal Who has charged the request. */
-  readonly charger: Charger;
-  /** @internal The decision before this one about the same request. */
-  before: RateLimitInfo | undefined = undefined;
-  /** @internal Whether its cost was given back. */
-  isGivenBack = false;
-  #resetTime: Date | undefined;
-
-  /** @internal */
-  constructor(
-    decision: Decision,
-    path: Paths,
-    cost: Cost,
-    known: KnownLimit | undefined,
-    charger: Charger,
-  ) {
-    this.decision = decision;
-    this.path = path;
-    this.cost = cost;
-    this.known = known;
-    this.charger = charger;
-  }
-
-  /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
-  get limit(): number {
-    return this.decision.limit;
-  }
-
-  /** Tokens left there; -1 if there is no limit. */
-  get remaining(): number {
-    return this.decision.remaining;
-  }
-
-  /** Tokens that are used. */
-  get used(): number {
-    return this.decision.limit - this.decision.remaining;
-  }
-
-  /** When that bucket is full again; counted from when it is first read. */
-  get resetTime(): Date {
-    this.#resetTime ??=
-      new Date(Date.now() + this.decision.bindingResetAfterMs);
-    return this.#resetTime;
-  }
-
-  /** What a client may see, for JSON.stringify and response.json. */
-  toJSON(): object {
-    const { limit, used, remaining, resetTime } = this;
-    return { limit, used, remaining, resetTime };
-  }
 }
 
 /** What every middleware offers besides deciding. */
@@ -122,12 +40,12 @@ export interface Controls {
 
 /** Decides about the requests of one middleware. */
 export class Gate<A extends object, B> {
-  /** Whether the cost of requests may be given back. */
-  readonly refunds: boolean;
   /** The same for all gates that count in the same buckets. */
   readonly identity: object;
+  /** What it does when responses have ended. */
+  readonly afterwards: Afterwards<A, B>;
   readonly #options: WebOptions<A, B>;
-  readonly #framework: Framework<A>;
+  readonly #server: Server<A, B>;
   readonly #subject: Subject<A, B>;
   #limiter: Limiter | undefined;  // once it is needed
   #log: StoreLog | undefined;  // if its store can fail
@@ -140,29 +58,30 @@ export class Gate<A extends object, B> {
 
   constructor(
     options: WebOptions<A, B>,
-    framework: Framework<A>,
+    server: Server<A, B>,
     subject?: Subject<A, B>,
     log?: Logger,
   ) {
-    checkNames(options, framework.options);
+    checkNames(options, server.options);
     checkKinds(options);
     this.#options = options;
-    this.#framework = framework;
-    this.#subject = subject ?? subjectOf(options, framework);
+    this.#server = server;
+    this.#subject = subject ?? subjectOf(options, server);
     this.identity = this.#subject.identity;
     this.#logger = options.logger ?? log;
     this.#checks = new Checks(options.validate ?? true, options.logger);
-    this.refunds = options.skipFailedRequests === true ||
-      options.skipSuccessfulRequests === true;
+    this.afterwards = new Afterwards(options, server, this);
     const { cost = 1 } = options;
     // Headers name every limit, and so does the body of a denial.
-    this.#call = { cost: typeof cost === 'function' ? 1 : cost, levels: true };
+    this.#call = { ...this.afterwards.callOptions, levels: true,
+                   cost: typeof cost === 'function' ? 1 : cost };
   }
 
   /** Asks a new limiter for data that stays the same for all requests. */
   #learn(limiter: Limiter): void {
     const path = this.#subject.plain?.fixedPath;
     if (path === undefined || limiter.isShared) return;
+    if (this.afterwards.reserves) return;
     limiter.peek(path, { levels: true }).then((decision) => {
       this.#known = new KnownLimit(decision);
       this.#call = { cost: this.#call.cost, levels: false };
@@ -196,23 +115,18 @@ export class Gate<A extends object, B> {
 
   #decideAndKeep(a: A, b: B): Maybe<RateLimitInfo> {
     const info = this.#decide(a, b);
-    return isPromise(info) ? info.then((one) => this.#keep(a, one))
-      : this.#keep(a, info);
+    return isPromise(info) ? info.then((one) => this.#keep(a, b, one))
+      : this.#keep(a, b, info);
   }
 
-  /**
-   * Keeps a decision with its request.  A gate that asks again about a request,
-   * such as for each message of it, begins anew: what was charged before stays.
-   */
-  #keep(a: A, info: RateLimitInfo): RateLimitInfo {
-    const request = a as Request;
-    const last = request[LAST];
-    request[LAST] = info;
-    if (last === undefined) return info;
-    let one: RateLimitInfo | undefined = last;
-    while (one && one.charger !== this) one = one.before;
-    if (one === undefined) info.before = last;
-    if (this.#framework.mayPass !== true) this.undoEarlier(info);
+  #keep(a: A, b: B, info: RateLimitInfo): RateLimitInfo {
+    keepWith(a, info);
+    if (this.#server.mayPass !== true) this.undoEarlier(info);
+    if (info.reservation?.isOpen === true && this.hasGone(a, b)) {
+      void this.giveBack(info);
+      throw new LimitreeError('LIMITREE_CANCELLED', 'the client has gone');
+    }
+    this.afterwards.watch(info, a, b);
     return info;
   }
 
@@ -229,14 +143,15 @@ export class Gate<A extends object, B> {
 
   /** Whether a gate for the same buckets has counted the request. */
   hasCounted(a: A): boolean {
-    let one = (a as Request)[LAST];
+    let one = lastOf(a);
     while (one && one.charger.identity !== this.identity) one = one.before;
     return one !== undefined;
   }
 
-  /** Whether the client has gone, so that nobody needs the error. */
-  hasGone(a: A): boolean {
-    return hasGone(this.#framework.requestOf(a));
+  /** Whether the client has gone, so that nobody needs an answer. */
+  hasGone(a: A, b: B): boolean {
+    return hasGone(this.#server.requestOf(a)) ||
+      isOver(this.#server.responseOf(a, b));
   }
 
   #decide(a: A, b: B): Maybe<RateLimitInfo> {
@@ -256,26 +171,30 @@ export class Gate<A extends object, B> {
   #decidePath(a: A, path: Paths, cost: Cost): Maybe<RateLimitInfo> {
     if (!this.#checks.isOver) this.#look(a, path);
     const call = cost === this.#call.cost ? this.#call
-      : { cost, levels: this.#call.levels };
+      : { ...this.#call, cost };
     return this.#authorize(path, call);
   }
 
   #authorize(path: Paths, call: Call): Maybe<RateLimitInfo> {
     const limiter = this.limiter;
+    const { reserves } = this.afterwards;
     const several = areSeveral(path);
     if (!several && !limiter.isRemote) {
       let decision;
       try {
-        decision = limiter.authorizeSync(path, call);
+        decision = reserves ? limiter.reserveSync(path, call)
+          : limiter.authorizeSync(path, call);
       } catch (error) {
         return this.#repair(path, call, error);
       }
       return this.#decided(path, call, decision);
     }
-    return (several ? limiter.authorizeAll(path, call)
-      : limiter.authorize(path, call)).then(
-      (decision) => this.#decided(path, call, decision),
-      (error) => this.#repair(path, call, error));
+    const answer: Promise<Decision> = reserves
+      ? several ? limiter.reserveAll(path, call) : limiter.reserve(path, call)
+      : several ? limiter.authorizeAll(path, call)
+      : limiter.authorize(path, call);
+    return answer.then((decision) => this.#decided(path, call, decision),
+                       (error) => this.#repair(path, call, error));
   }
 
   #decided(path: Paths, call: Call, decision: Decision): RateLimitInfo {
@@ -288,7 +207,7 @@ export class Gate<A extends object, B> {
   #repair(path: Paths, call: Call, error: unknown): Maybe<RateLimitInfo> {
     if (error instanceof StoreError) this.#log?.write();
     const repaired = this.#subject.plain?.repaired(path as Path, error);
-    if (repaired === undefined) throw error;
+    if (repaired === undefined) throw withAdvice(error);
     return this.#authorize(repaired, call);
   }
 
@@ -306,9 +225,9 @@ export class Gate<A extends object, B> {
     const segments: readonly unknown[] = path.flatMap(
       (one: Segment | Path | Costly) =>
         typeof one === 'object' && 'path' in one ? one.path : one);
-    const ip = this.#framework.ipOf(a);
+    const ip = this.#server.ipOf(a);
     if (ip === undefined || !segments.includes(ip)) return;
-    checkTrust(checks, this.#framework.trustOf(a));
+    checkTrust(checks, this.#server.trustOf(a));
     if (this.#options.keyGenerator !== undefined && ip.includes(':')) {
       checks.warn('ipv6Key', 'LIMITREE_IPV6_KEY',
         'keyGenerator returns whole IPv6 addresses, of which one client has ' +
@@ -317,49 +236,14 @@ export class Gate<A extends object, B> {
     }
   }
 
-  /**
-   * Calls settle() when the answer was sent; not if the client went away
-   * before: the handler of its request has run.
-   */
-  settleWhenSent(response: Answer, info: RateLimitInfo, a: A, b: B): void {
-    if (!this.refunds) return;
-    response.once('finish', () => {
-      if (response.stream?.aborted === true) return;
-      void this.settle(info, a, b, response.statusCode);
-    });
+  /** Gives back, or cancels, the cost of a request, once. */
+  giveBack(info: RateLimitInfo): Promise<void> {
+    return this.afterwards.giveBack(info);
   }
 
-  /** Gives back the cost of a request that was answered, if options say so. */
-  async settle(info: RateLimitInfo, a: A, b: B, status: number): Promise<void> {
-    const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } =
-      this.#options;
-    try {
-      const succeeded = requestWasSuccessful === undefined ? status < 400
-        : await requestWasSuccessful(a, b);
-      const refunds = succeeded ? skipSuccessfulRequests : skipFailedRequests;
-      if (refunds === true) await this.giveBack(info);
-    } catch (error) {
-      this.#warnOfRefund(error);
-    }
-  }
-
-  /** Gives back the cost of a request, once. */
-  async giveBack(info: RateLimitInfo): Promise<void> {
-    const { decision, path, cost } = info;
-    if (info.isGivenBack || decision.limited || decision.unlimited) return;
-    if (decision.source === 'allow') return;  // nothing was charged
-    info.isGivenBack = true;
-    try {
-      await (areSeveral(path) ? this.limiter.refundAll(path, { cost })
-        : this.limiter.refund(path, { cost }));
-    } catch (error) {
-      this.#warnOfRefund(error);
-    }
-  }
-
-  #warnOfRefund(error: unknown): void {
-    warnSeldom('LIMITREE_REFUND_FAILED', 'a request was not given back what ' +
-      `it cost: ${(error as Error).message}`, this.#options.logger);
+  /** Logs that the store has failed after a decision. */
+  logFailure(): void {
+    this.#log?.write();
   }
 
   /** The controls of the middleware. */
@@ -374,7 +258,19 @@ export class Gate<A extends object, B> {
         }
         await this.limiter.reset(await plain.pathOfKey(key));
       },
-      close: (options) => this.#subject.close(options),
+      close: async (options) => {
+        await this.afterwards.settled();
+        await this.#subject.close(options);
+      },
     };
   }
+}
+
+/** Names the option that a limit needs, where the core names the call. */
+function withAdvice(error: unknown): unknown {
+  if (!(error instanceof LimitreeError)) return error;
+  const [, limit] = /^(.*) limits what is held at once: /.exec(error.message) ??
+    [];
+  return limit === undefined ? error : invalidArgument(
+    `${limit} limits what is held at once: give the option reserve: true`);
 }

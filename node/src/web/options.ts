@@ -5,6 +5,7 @@ import { ConfigError } from '../errors.js';
 import type { ClientIp } from '../address.js';
 import { unitsOf } from '../cost.js';
 import type { Cost } from '../cost.js';
+import { holdOf } from '../holds.js';
 import type { Limiter } from '../limiter.js';
 import type { Limits, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
@@ -68,11 +69,28 @@ export interface WebOptions<A, B> extends StoreOptions {
   /** For tests; the time is the system's by default. */
   readonly clock?: Clock | undefined;
 
+  /**
+   * Whether requests reserve: limits with `hold` or `concurrent` hold what a
+   * request costs while its response lasts; all others are charged at once.
+   *
+   * A time, `30_000` or `"30s"`, replaces the `hold` of each limit, and is
+   * extended as long as the response lasts.  A plain limit needs it.
+   */
+  readonly reserve?: boolean | number | string | undefined;
+  /**
+   * Returns what a request that has reserved has used, `{ tokens: 812 }`, when
+   * its response has ended: 0 for nothing, undefined for as much as was held.
+   * Default: the header `x-usage` of the response, such as `tokens=812`, says
+   * it; without it, a request has used nothing if its status is 500 or more,
+   * and else as much as was held.
+   */
+  readonly settle?: ((a: A, b: B) => Maybe<Cost | undefined>) | undefined;
+
   /** Requests that pass without being counted. */
   readonly skip?: ((a: A, b: B) => Maybe<boolean>) | undefined;
-  /** Whether to give back the cost of requests that failed. */
+  /** Whether to give back, or to cancel, the cost of requests that failed. */
   readonly skipFailedRequests?: boolean | undefined;
-  /** Whether to give back the cost of requests that succeeded. */
+  /** The same for requests that succeeded. */
   readonly skipSuccessfulRequests?: boolean | undefined;
   /** Whether a request succeeded; default: its status is below 400. */
   readonly requestWasSuccessful?:
@@ -114,10 +132,10 @@ const STORE: Flags<StoreOptions> = {
 const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
   limiter: true, limits: true, path: true, cost: true, limit: true, max: true,
   windowMs: true, name: true, keyGenerator: true, ipv6Subnet: true,
-  clientIp: true, clock: true, skip: true, skipFailedRequests: true,
-  skipSuccessfulRequests: true, requestWasSuccessful: true, statusCode: true,
-  message: true, standardHeaders: true, legacyHeaders: true, validate: true,
-  logger: true,
+  clientIp: true, clock: true, reserve: true, settle: true, skip: true,
+  skipFailedRequests: true, skipSuccessfulRequests: true,
+  requestWasSuccessful: true, statusCode: true, message: true,
+  standardHeaders: true, legacyHeaders: true, validate: true, logger: true,
 };
 
 /** Options of other libraries, and the equivalent here. */
@@ -190,7 +208,7 @@ export function checkKinds(options: WebOptions<never, never>): void {
       refuse(`${name} must be ${what}, is ${shown(value)}`);
     }
   };
-  check('function', 'a function', ['path', 'keyGenerator', 'skip',
+  check('function', 'a function', ['path', 'keyGenerator', 'skip', 'settle',
                                    'requestWasSuccessful', 'clientIp',
                                    'handler']);
   check('boolean', 'true or false', [
@@ -204,8 +222,25 @@ export function checkKinds(options: WebOptions<never, never>): void {
     refuse('store must be a URL such as "redis://127.0.0.1", is ' +
       shown(store));
   }
+  checkReserve(options);
   checkLogger(options.logger);
   checkValidate(options.validate);
+}
+
+function checkReserve({ reserve, settle }: WebOptions<never, never>): void {
+  if (reserve === undefined && settle !== undefined) {
+    refuse('settle is for requests that reserve: give reserve: true');
+  }
+  if (reserve === undefined || typeof reserve === 'boolean') return;
+  if (typeof reserve !== 'number' && typeof reserve !== 'string') {
+    refuse('reserve must be true, false or a time such as "30s", is ' +
+      shown(reserve));
+  }
+  try {
+    holdOf(reserve, 'reserve');
+  } catch (error) {
+    refuse((error as Error).message);
+  }
 }
 
 function checkCost(cost: Cost): void {

@@ -48,6 +48,18 @@ function prefixOf(ipv6Subnet: unknown): number {
     shown(ipv6Subnet));
 }
 
+/** What a limit whose requests reserve says. */
+function holdOf(
+  reserve: boolean | number | string = false,
+): { readonly hold?: string } {
+  if (reserve === false) return {};
+  if (reserve === true) {
+    refuse('a plain limit holds nothing by itself: give reserve a time, such ' +
+      'as "30s"');
+  }
+  return { hold: typeof reserve === 'number' ? `${reserve}ms` : reserve };
+}
+
 /** What a plain limit needs to know about the framework. */
 interface Ways<A> {
   ipOf(a: A): string | undefined;
@@ -66,6 +78,7 @@ export class Plain<A, B> {
   readonly name: string;
   readonly #tree: PlainTree;
   readonly #period: string;
+  readonly #hold: { readonly hold?: string };
   readonly #prefix: number | undefined;  // none: keys are not addresses
   readonly #limitOf: LimitOf<A> | undefined;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
@@ -87,6 +100,7 @@ export class Plain<A, B> {
     }
     this.#tree = tree;
     this.#period = durationOf(windowMs);
+    this.#hold = holdOf(options.reserve);
     this.#ways = ways;
     if (typeof limit === 'function') this.#limitOf = limit as LimitOf<A>;
     else checkLimit(limit);
@@ -180,8 +194,9 @@ export class Plain<A, B> {
 
   /** The node with one limit for each client, or with those that are known. */
   #node(limit: number | undefined): Node {
+    const rest = { period: this.#period, ...this.#hold };
     const of = (count: number) =>
-      ({ limits: { count, burst: count, period: this.#period } });
+      ({ limits: { count, burst: count, ...rest } });
     const known = [...this.#limits.keys()];
     const client = limit !== undefined ? of(limit) : known.length === 0 ? {}
       : { key: 'tier', children: Object.fromEntries(

@@ -4,6 +4,7 @@ import type { IpRequest } from '../address.js';
 import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
 import type { Path, PathList } from '../paths.js';
+import type { Answer } from './ending.js';
 import type { Maybe } from './maybe.js';
 import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
 import type { WebOptions } from './options.js';
@@ -15,6 +16,11 @@ import type { Trust } from './warnings.js';
 
 /** One path, or several, each of which may have its own cost. */
 export type Paths = Path | PathList;
+
+export function areSeveral(paths: Paths): paths is PathList {
+  return Array.isArray(paths) && typeof paths[0] === 'object' &&
+    paths[0] !== null;
+}
 
 /** What a middleware needs to know about its framework. */
 export interface Framework<A> {
@@ -35,6 +41,12 @@ export interface Framework<A> {
   requestOf(a: A): IpRequest | undefined;
   /** Why a request that came over a connection has no address. */
   whyNoAddress?(a: A): string | undefined;
+}
+
+/** The same with the responses. */
+export interface Server<A, B> extends Framework<A> {
+  /** Undefined if the response is not one of Node.js. */
+  responseOf(a: A, b: B): Answer | undefined;
 }
 
 export interface Subject<A, B> {

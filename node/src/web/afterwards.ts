@@ -1,0 +1,228 @@
+// What becomes of the cost of a request once its response has ended: what it
+// holds is settled or cancelled, what it was charged is given back or stays.
+
+import type { Cost } from '../cost.js';
+import { LimitreeError, StoreError } from '../errors.js';
+import { holdOf } from '../holds.js';
+import type { Limiter } from '../limiter.js';
+import type { Reservation } from '../reservation.js';
+import { whenEnded } from './ending.js';
+import type { Answer } from './ending.js';
+import { isDeniedLater } from './info.js';
+import type { RateLimitInfo } from './info.js';
+import type { WebOptions } from './options.js';
+import { areSeveral } from './subject.js';
+import type { Server } from './subject.js';
+import { keepHeaders, readUsage, USAGE } from './usage.js';
+import { warnSeldom } from './warnings.js';
+import type { WarningCode } from './warnings.js';
+
+/** What is asked of the one who decides. */
+interface Decider {
+  readonly limiter: Limiter;
+  /** Called when the store has failed. */
+  logFailure(): void;
+}
+
+/** The status of a response whose handler has failed. */
+const FAILED = 500;
+
+/** The responses to the requests of one middleware. */
+export class Afterwards<A extends object, B> {
+  readonly #options: WebOptions<A, B>;
+  readonly #server: Server<A, B>;
+  readonly #decider: Decider;
+  /** Whether requests reserve. */
+  readonly reserves: boolean;
+  /** Whether their cost may be given back. */
+  readonly #refunds: boolean;
+  /** The time to hold, unless each limit says it. */
+  readonly #hold: number | string | undefined;
+  /** What is being settled or given back. */
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(
+    options: WebOptions<A, B>,
+    server: Server<A, B>,
+    decider: Decider,
+  ) {
+    const { reserve = false } = options;
+    this.#options = options;
+    this.#server = server;
+    this.#decider = decider;
+    this.reserves = reserve !== false;
+    this.#hold = typeof reserve === 'boolean' ? undefined : reserve;
+    this.#refunds = options.skipFailedRequests === true ||
+      options.skipSuccessfulRequests === true;
+  }
+
+  /** The option of the call that reserves. */
+  get callOptions(): { readonly hold?: number | string } {
+    return this.#hold === undefined ? {} : { hold: this.#hold };
+  }
+
+  /** Waits for the end of the response to a request that may go on. */
+  watch(info: RateLimitInfo, a: A, b: B): void {
+    if (!this.#isOpen(info)) return;
+    const { reservation } = info;
+    const response = this.#server.responseOf(a, b);
+    // What was charged is not given back if the connection breaks.
+    const socket = reservation && this.#server.requestOf(a)?.socket;
+    const stop = whenEnded(response, socket, (wasSent) => {
+      info.stopWatching?.();
+      void this.end(info, a, b, wasSent, response);
+    });
+    if (stop === undefined || reservation === undefined) return;
+    if (response !== undefined) keepHeaders(response);
+    const timer = this.#renewing(reservation);
+    info.stopWatching = reservation.whenOver = () => {
+      stop();
+      clearInterval(timer);
+    };
+  }
+
+  /** Whether the end of the response can change anything. */
+  #isOpen({ decision, reservation }: RateLimitInfo): boolean {
+    if (decision.limited) return false;
+    return reservation === undefined ? this.#refunds : reservation.isOpen;
+  }
+
+  /** Extends the hold when half of it has passed. */
+  #renewing(reservation: Reservation): NodeJS.Timeout | undefined {
+    const hold = this.#hold;
+    if (hold === undefined) return undefined;
+    const half = holdOf(hold) / 2e6;
+    const timer = setInterval(() => {
+      reservation.extend(hold).then((count) => {
+        if (count === 0) clearInterval(timer);
+      }, (error) => this.#fail('not extended', error)).catch(() => undefined);
+    }, half);
+    timer.unref();
+    return timer;
+  }
+
+  /** Settles or gives back, by how a response has ended.  Never rejects. */
+  end(
+    info: RateLimitInfo,
+    a: A,
+    b: B,
+    wasSent: boolean,
+    response: Answer | undefined,
+  ): Promise<void> {
+    const run = this.#end(info, a, b, wasSent, response).catch(
+      (error) => this.#fail('not settled', error)).catch(
+      () => undefined).finally(() => this.#running.delete(run));
+    this.#running.add(run);
+    return run;
+  }
+
+  async #end(
+    info: RateLimitInfo,
+    a: A,
+    b: B,
+    wasSent: boolean,
+    response: Answer | undefined,
+  ): Promise<void> {
+    if (isDeniedLater(a, info) ||
+        (wasSent && await this.#skips(a, b, response))) {
+      await this.giveBack(info);
+    }
+    if (info.isGivenBack) return;
+    const { reservation } = info;
+    if (reservation === undefined) return;
+    const isKnown = wasSent || response?.headersSent === true;
+    const used = isKnown ? await this.#usedOf(a, b, response) : undefined;
+    try {
+      await reservation.end(used);
+    } catch (error) {
+      if (used === undefined || !isRefused(error)) throw error;
+      this.#warn('LIMITREE_USAGE_UNREADABLE', 'a request was settled as held ' +
+        `because what it has used was refused: ${textOf(error)}`);
+      await reservation.end();
+    }
+  }
+
+  /** Whether options say that the request costs nothing. */
+  async #skips(a: A, b: B, response: Answer | undefined): Promise<boolean> {
+    if (!this.#refunds) return false;
+    const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } =
+      this.#options;
+    try {
+      const succeeded = requestWasSuccessful === undefined
+        ? (response?.statusCode ?? 0) < 400 : await requestWasSuccessful(a, b);
+      return (succeeded ? skipSuccessfulRequests : skipFailedRequests) === true;
+    } catch (error) {
+      this.#fail('not given back', error);
+      return false;
+    }
+  }
+
+  /** What a request has used: undefined for as much as it held. */
+  async #usedOf(
+    a: A,
+    b: B,
+    response: Answer | undefined,
+  ): Promise<Cost | undefined> {
+    const { settle } = this.#options;
+    try {
+      if (settle !== undefined) return await settle(a, b);
+      const used = readUsage(response?.getHeader(USAGE));
+      const hasFailed = (response?.statusCode ?? 0) >= FAILED;
+      return used ?? (hasFailed ? 0 : undefined);
+    } catch (error) {
+      this.#warn('LIMITREE_USAGE_UNREADABLE', 'a request was settled as held ' +
+        `because nobody knows what it has used: ${textOf(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Cancels, or gives back, what a request costs, once.  Never rejects. */
+  async giveBack(info: RateLimitInfo): Promise<void> {
+    const { decision, path, cost, reservation } = info;
+    if (info.isGivenBack || decision.limited || decision.unlimited) return;
+    info.isGivenBack = true;
+    info.stopWatching?.();
+    try {
+      if (reservation !== undefined) {
+        await reservation.end(0);
+      } else if (decision.source !== 'allow') {  // which charges nothing
+        const { limiter } = this.#decider;
+        await (areSeveral(path) ? limiter.refundAll(path, { cost })
+          : limiter.refund(path, { cost }));
+      }
+    } catch (error) {
+      this.#fail('not given back', error);
+    }
+  }
+
+  /** Resolves when all that has ended is settled. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  /** Logs what could not be done. */
+  #fail(what: string, error: unknown): void {
+    if (error instanceof StoreError) this.#decider.logFailure();
+    if (what === 'not given back') {
+      this.#warn('LIMITREE_REFUND_FAILED',
+        `a request was not given back what it cost: ${textOf(error)}`);
+    } else {
+      this.#warn('LIMITREE_SETTLE_FAILED', `a request was ${what}, and its ` +
+        `hold ends by itself: ${textOf(error)}`);
+    }
+  }
+
+  #warn(code: WarningCode, message: string): void {
+    warnSeldom(code, message, this.#options.logger);
+  }
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Whether the core has refused an argument. */
+function isRefused(error: unknown): boolean {
+  return error instanceof LimitreeError &&
+    error.code === 'LIMITREE_INVALID_ARGUMENT';
+}

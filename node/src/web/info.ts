@@ -1,0 +1,120 @@
+// The decision about a request, for handlers, and what was decided before.
+
+import type { Cost } from '../cost.js';
+import type { Decision } from '../decision.js';
+import { Reservation } from '../reservation.js';
+import type { KnownLimit } from './known.js';
+import type { Paths } from './subject.js';
+
+/** An object that undoes a charge. */
+export interface Charger {
+  readonly identity: object;
+  giveBack(info: RateLimitInfo): Promise<void>;
+}
+
+/** The decision about a request, for handlers. */
+export class RateLimitInfo {
+  /** Has its levels, except for a plain limit in memory. */
+  readonly decision: Decision;
+  /** The path, or the paths, that were asked for. */
+  readonly path: Paths;
+  readonly cost: Cost;
+  /** @internal The plain limit, if it is known. */
+  readonly known: KnownLimit | undefined;
+  /** @internal Who has charged the request. */
+  readonly charger: Charger;
+  /** @internal The decision before this one about the same request. */
+  before: RateLimitInfo | undefined = undefined;
+  /** @internal Whether its cost was given back. */
+  isGivenBack = false;
+  /** @internal Whether a handler has let it pass although it was denied. */
+  hasPassed = false;
+  /** @internal Forgets the response, if somebody waits for its end. */
+  stopWatching: (() => void) | undefined = undefined;
+  #resetTime: Date | undefined;
+
+  /** @internal */
+  constructor(
+    decision: Decision,
+    path: Paths,
+    cost: Cost,
+    known: KnownLimit | undefined,
+    charger: Charger,
+  ) {
+    this.decision = decision;
+    this.path = path;
+    this.cost = cost;
+    this.known = known;
+    this.charger = charger;
+  }
+
+  /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
+  get limit(): number {
+    return this.decision.limit;
+  }
+
+  /** Tokens left there; -1 if there is no limit. */
+  get remaining(): number {
+    return this.decision.remaining;
+  }
+
+  /** Tokens that are used. */
+  get used(): number {
+    return this.decision.limit - this.decision.remaining;
+  }
+
+  /** When that bucket is full again; counted from when it is first read. */
+  get resetTime(): Date {
+    this.#resetTime ??=
+      new Date(Date.now() + this.decision.bindingResetAfterMs);
+    return this.#resetTime;
+  }
+
+  /**
+   * The decision of a middleware with `reserve`.  What a handler does not
+   * settle is settled when the response has ended.
+   */
+  get reservation(): Reservation | undefined {
+    const { decision } = this;
+    return decision instanceof Reservation ? decision : undefined;
+  }
+
+  /** What a client may see, for JSON.stringify and response.json. */
+  toJSON(): object {
+    const { limit, used, remaining, resetTime } = this;
+    return { limit, used, remaining, resetTime };
+  }
+}
+
+/** Where a request keeps the last decision about it. */
+const LAST = Symbol('limitree');
+
+interface Request {
+  [LAST]?: RateLimitInfo;
+}
+
+/** The last decision about a request, if there is one. */
+export function lastOf(request: object): RateLimitInfo | undefined {
+  return (request as Request)[LAST];
+}
+
+/**
+ * Keeps a decision with its request.  One who decides again about a request,
+ * such as for each message of it, begins anew: what was charged before stays.
+ */
+export function keepWith(request: object, info: RateLimitInfo): void {
+  const last = lastOf(request);
+  (request as Request)[LAST] = info;
+  let one = last;
+  while (one && one.charger !== info.charger) one = one.before;
+  if (one === undefined) info.before = last;
+}
+
+/** Whether a decision after this one has denied the request. */
+export function isDeniedLater(request: object, info: RateLimitInfo): boolean {
+  const last = lastOf(request);
+  if (last?.decision.limited !== true || last.hasPassed) return false;
+  let one = last.before;
+  while (one && one !== info) one = one.before;
+  return one === info;
+}
