@@ -192,11 +192,14 @@ it('Express: what a handler lets pass is settled as others', async (t) => {
   const url = await served(t, 'express', [options, {
     limiter, path: () => ['few'], handler(request, response, next) {
       if (request.url === '/pass') next();
+      else if (request.url === '/hang') response.write('so far');
       else response.writeHead(418, { 'x-usage': 'tokens=1' }).end();
     } }], () => usage('tokens=100'));
   assert.equal(await statusOf(url), 200);
   await until(async () => await left() === 900);
   assert.equal(await statusOf(url), 418);
+  await until(async () => await left() === 900);
+  (await open(`${url}/hang`)).destroy();
   await until(async () => await left() === 900);
   assert.equal(await statusOf(`${url}/pass`), 200);
   await until(async () => await left() === 800);

@@ -98,6 +98,22 @@ describe('a time', () => {
     response.destroy();
   });
 
+  it('is not extended once a handler has settled it', async (t) => {
+    const limiter = limiterFor(t);
+    let calls;
+    const url = await served(
+      t, 'http', { limiter, path, reserve: '1h' }, async (_path, info) => {
+        calls = t.mock.method(info.reservation, 'extend').mock;
+        await info.reservation.settle();
+        return { body: endless() };
+      });
+    t.mock.timers.enable({ apis: ['setInterval'] });
+    const response = await open(url);
+    t.mock.timers.tick(24 * 60 * MINUTE);
+    assert.equal(calls.callCount(), 0);
+    response.destroy();
+  });
+
   it('is extended again if the store has failed', async (t) => {
     const redis = await serverFor(t);
     const codes = [];
@@ -189,13 +205,18 @@ it('close() waits until all is settled', async (t) => {
   const store = { store: redis.url, timeout: '30s' };
   const limiter = limiterFor(t, store);
   for (const name of Object.keys(STARTS)) {
+    const waiting = [];
     const app = await STARTS[name]({
       ...TREE, ...store, reserve: true,
-      settle: () => new Promise((resolve) => setImmediate(resolve)) });
+      settle: () => new Promise((resolve) => waiting.push(resolve)) });
     for (let i = 0; i < SLOTS; ++i) {
       assert.equal((await app.fetch('/hello')).status, 200);
     }
-    await app.stop();
+    await until(() => waiting.length === SLOTS);
+    assert.equal(await freeOf(limiter), 0);
+    const stopped = app.stop();
+    setTimeout(() => waiting.forEach((resolve) => resolve()), 50);
+    await stopped;
     assert.equal(await freeOf(limiter), SLOTS, name);
   }
 });
