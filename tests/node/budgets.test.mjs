@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { get } from 'node:http';
 import { describe, it } from 'node:test';
 
 import { Limiter } from 'limitree';
@@ -189,17 +190,20 @@ for (const name of FRAMEWORKS) {
 
 it('Express: what a handler lets pass is settled as others', async (t) => {
   const { limiter, left, options } = limiterFor(t);
+  let isHanging = false;
   const url = await served(t, 'express', [options, {
     limiter, path: () => ['few'], handler(request, response, next) {
       if (request.url === '/pass') next();
-      else if (request.url === '/hang') response.write('so far');
+      else if (request.url === '/hang') isHanging = true;
       else response.writeHead(418, { 'x-usage': 'tokens=1' }).end();
     } }], () => usage('tokens=100'));
   assert.equal(await statusOf(url), 200);
   await until(async () => await left() === 900);
   assert.equal(await statusOf(url), 418);
   await until(async () => await left() === 900);
-  (await open(`${url}/hang`)).destroy();
+  const request = get(`${url}/hang`).on('error', () => {});
+  await until(() => isHanging);
+  request.destroy();
   await until(async () => await left() === 900);
   assert.equal(await statusOf(`${url}/pass`), 200);
   await until(async () => await left() === 800);
