@@ -41,6 +41,21 @@ app.get('/left', (request, response) => {
   response.json([left, info]);
 });
 const closed: Promise<void> = strict.close();
+app.use(limitExpress({
+  limiter, path: () => ['key'], reserve: '30s', cost: { tokens: 4000 },
+  settle: (_, response) => response.statusCode < 400 ? { tokens: 5 }
+    : undefined }));
+app.get('/held', async (request, response) => {
+  const settled: number | undefined =
+    await request.rateLimit?.reservation?.settle({ tokens: 812 });
+  // @ts-expect-error: there is none without the option reserve
+  const receipt: string = request.rateLimit?.reservation.receipt;
+  response.json([settled, receipt]);
+});
+// @ts-expect-error: a time, true or false
+limitExpress({ limit: 1, reserve: null });
+// @ts-expect-error: costs are numbers
+limitExpress({ limit: 1, reserve: true, settle: () => ({ tokens: '5' }) });
 // @ts-expect-error: no such option
 limitExpress({ limit: 1, windowms: 5 });
 // @ts-expect-error: no such draft
@@ -68,6 +83,9 @@ async function serve() {
   server.get('/free', { config: { rateLimit: false } }, async () => 'free');
   server.get('/tokens', { config: { rateLimit: { cost: { tokens: 5 } } } },
              async () => 'free');
+  server.get('/held', { config: { rateLimit: {
+    reserve: 30_000, settle: async (request, reply) => reply.statusCode } } },
+             async (request) => request.rateLimit?.reservation?.held ?? 0);
   server.get('/own', { onRequest: server.rateLimit({ limit: 1 }) },
              async () => 'own');
   // @ts-expect-error: limits are numbers
@@ -76,6 +94,9 @@ async function serve() {
 }
 
 const koa = new Koa();
+koa.use(limitKoa({
+  limiter, path: () => ['key'], reserve: true,
+  settle: (context) => ({ tokens: context.state['tokens'] as number }) }));
 koa.use(limitKoa({
   limit: 1, keyGenerator: (context) => context.ip,
   handler: (context, info) => { context.body = info.used; } }));
@@ -87,6 +108,8 @@ hono.use(limitHono({ limiter, path: () => ['ip'],
                      cost: async () => ({ request: 1, tokens: 2 }) }));
 // @ts-expect-error: costs are numbers
 hono.use(limitHono({ limit: 1, cost: { tokens: '2' } }));
+hono.use(limitHono({ limiter, path: () => ['key'], reserve: '1m',
+                     settle: (context) => context.res.ok ? undefined : 0 }));
 hono.get('/left', (context) => {
   const left: number = context.get('rateLimit').remaining;
   // @ts-expect-error: no such variable
