@@ -9,6 +9,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 
 import type { IpRequest } from './address.js';
 import type { Headers } from './headers.js';
+import { isOpen } from './reservation.js';
 import { Answers, forFramework } from './web/answer.js';
 import type { Answer, Ended } from './web/ending.js';
 import { Gate } from './web/gate.js';
@@ -159,7 +160,8 @@ export function rateLimit(options: HonoOptions): RateLimit {
     const answer = answerOf(context);
     const end = (wasSent: boolean) =>
       gate.afterwards.end(info, context, undefined, wasSent, answer);
-    if (info.reservation?.isOpen === true) watchBody(context, end);
+    const { reservation } = info;
+    if (reservation && isOpen(reservation)) watchBody(context, end);
     else await end(true);
   }
 

@@ -17,6 +17,15 @@ export interface Holder {
   extendSync(receipt: string, hold: number | string): number;
 }
 
+/** Whether it may hold something that no call has ended. */
+export let isOpen: (held: Reservation) => boolean;
+
+/** Settles it, or cancels it for a cost of 0, if no call has ended it. */
+export let endHeld: (held: Reservation, cost?: Cost) => Promise<void>;
+
+/** Calls `run` once a call has ended it. */
+export let whenOver: (held: Reservation, run: () => void) => void;
+
 /**
  * The decision about a reservation, and what it holds.  `await using` settles
  * it as held at the end of the block, unless it was settled or cancelled.
@@ -32,8 +41,7 @@ export class Reservation extends Decision {
   readonly #holder: Holder;
   #isOver = false;
   #ending: Promise<number> | undefined;
-  /** @internal Called once a call has ended it. */
-  whenOver: (() => void) | undefined = undefined;
+  #whenOver: (() => void) | undefined;
 
   /** @internal Reads the row that begins at `from`. */
   constructor(
@@ -91,18 +99,6 @@ export class Reservation extends Decision {
       : this.#holder.extendSync(this.receipt, hold);
   }
 
-  /** @internal Whether it may hold something that no call has ended. */
-  get isOpen(): boolean {
-    return !this.#isOver && !this.#holdsNothing();
-  }
-
-  /** @internal Settles it, or for 0 cancels it, if no call has ended it. */
-  async end(cost?: Cost): Promise<void> {
-    await this.#ending?.catch(() => {});  // its caller has the error
-    if (this.#isOver) return;
-    await (cost === 0 ? this.cancel() : this.settle(cost));
-  }
-
   /** Whether the store need not be asked. */
   #holdsNothing(): boolean {
     // A store that did not answer in time may hold something.
@@ -129,7 +125,7 @@ export class Reservation extends Decision {
 
   #close(): void {
     this.#isOver = true;
-    this.whenOver?.();
+    this.#whenOver?.();
   }
 
   override toJSON(): object {
@@ -149,7 +145,7 @@ export class Reservation extends Decision {
   }
 
   [Symbol.asyncDispose](): Promise<void> {
-    return this.end();
+    return endHeld(this);
   }
 
   [Symbol.dispose](): void {
@@ -157,6 +153,13 @@ export class Reservation extends Decision {
   }
 
   static {
+    isOpen = (held) => !held.#isOver && !held.#holdsNothing();
+    endHeld = async (held, cost) => {
+      await held.#ending?.catch(() => {});  // its caller has the error
+      if (held.#isOver) return;
+      await (cost === 0 ? held.cancel() : held.settle(cost));
+    };
+    whenOver = (held, run) => { held.#whenOver = run; };
     // The name of methods whose symbol is missing in this runtime.
     Reflect.deleteProperty(this.prototype, 'undefined');
   }

@@ -281,6 +281,22 @@ it('a route of Fastify reserves by itself', async (t) => {
   assert.equal(held, 1);
 });
 
+it('a logger that throws ends nothing', async (t) => {
+  const limiter = limiterFor(t);
+  forgetWarnings();
+  let asked = 0;
+  const logger = { warn() {
+    ++asked;
+    throw new Error('on purpose');
+  } };
+  const url = await served(t, 'http', {
+    limiter, path, reserve: true, logger }, () =>
+    ({ body: 'hello', headers: { 'x-usage': 'garbage' } }));
+  assert.equal(await statusOf(url), 200);
+  await until(async () => await freeOf(limiter) === SLOTS);
+  assert.equal(asked, 1);
+});
+
 describe('options that are wrong', () => {
   for (const [name, start] of Object.entries(STARTS)) {
     it(name, async () => {

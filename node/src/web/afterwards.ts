@@ -5,7 +5,9 @@ import type { Cost } from '../cost.js';
 import { LimitreeError, StoreError } from '../errors.js';
 import { holdOf } from '../holds.js';
 import type { Limiter } from '../limiter.js';
+import { endHeld, isOpen, whenOver } from '../reservation.js';
 import type { Reservation } from '../reservation.js';
+import { shown } from '../words.js';
 import { whenEnded } from './ending.js';
 import type { Answer } from './ending.js';
 import { isDeniedLater } from './info.js';
@@ -23,6 +25,9 @@ interface Decider {
   /** Called when the store has failed. */
   logFailure(): void;
 }
+
+/** How long closing waits for functions among the options, and the store. */
+const PATIENCE_MS = 10_000;
 
 /** The status of a response whose handler has failed. */
 const FAILED = 500;
@@ -75,16 +80,17 @@ export class Afterwards<A extends object, B> {
     if (stop === undefined || reservation === undefined) return;
     if (response !== undefined) keepHeaders(response);
     const timer = this.#renewing(reservation);
-    info.stopWatching = reservation.whenOver = () => {
+    info.stopWatching = () => {
       stop();
       clearInterval(timer);
     };
+    whenOver(reservation, info.stopWatching);
   }
 
   /** Whether the end of the response can change anything. */
   #isOpen({ decision, reservation }: RateLimitInfo): boolean {
     if (decision.limited) return false;
-    return reservation === undefined ? this.#refunds : reservation.isOpen;
+    return reservation === undefined ? this.#refunds : isOpen(reservation);
   }
 
   /** Extends the hold when half of it has passed. */
@@ -95,7 +101,7 @@ export class Afterwards<A extends object, B> {
     const timer = setInterval(() => {
       reservation.extend(hold).then((count) => {
         if (count === 0) clearInterval(timer);
-      }, (error) => this.#fail('not extended', error)).catch(() => undefined);
+      }, (error) => this.#fail('not extended', error));
     }, half);
     timer.unref();
     return timer;
@@ -109,9 +115,9 @@ export class Afterwards<A extends object, B> {
     wasSent: boolean,
     response: Answer | undefined,
   ): Promise<void> {
-    const run = this.#end(info, a, b, wasSent, response).catch(
-      (error) => this.#fail('not settled', error)).catch(
-      () => undefined).finally(() => this.#running.delete(run));
+    const run = this.#end(info, a, b, wasSent, response)
+      .catch((error) => this.#fail('not settled', error))
+      .finally(() => this.#running.delete(run));
     this.#running.add(run);
     return run;
   }
@@ -133,12 +139,12 @@ export class Afterwards<A extends object, B> {
     const isKnown = wasSent || response?.headersSent === true;
     const used = isKnown ? await this.#usedOf(a, b, response) : undefined;
     try {
-      await reservation.end(used);
+      await endHeld(reservation, used);
     } catch (error) {
       if (used === undefined || !isRefused(error)) throw error;
       this.#warn('LIMITREE_USAGE_UNREADABLE', 'a request was settled as held ' +
         `because what it has used was refused: ${textOf(error)}`);
-      await reservation.end();
+      await endHeld(reservation);
     }
   }
 
@@ -184,7 +190,7 @@ export class Afterwards<A extends object, B> {
     info.stopWatching?.();
     try {
       if (reservation !== undefined) {
-        await reservation.end(0);
+        await endHeld(reservation, 0);
       } else if (decision.source !== 'allow') {  // which charges nothing
         const { limiter } = this.#decider;
         await (areSeveral(path) ? limiter.refundAll(path, { cost })
@@ -195,14 +201,23 @@ export class Afterwards<A extends object, B> {
     }
   }
 
-  /** Resolves when all that has ended is settled. */
+  /** Resolves when all that has ended is settled, or after some seconds. */
   async settled(): Promise<void> {
-    await Promise.all(this.#running);
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, PATIENCE_MS);
+      void Promise.all(this.#running).then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   /** Logs what could not be done. */
   #fail(what: string, error: unknown): void {
-    if (error instanceof StoreError) this.#decider.logFailure();
+    if (error instanceof StoreError) {
+      silently(() => this.#decider.logFailure());
+    }
     if (what === 'not given back') {
       this.#warn('LIMITREE_REFUND_FAILED',
         `a request was not given back what it cost: ${textOf(error)}`);
@@ -213,12 +228,21 @@ export class Afterwards<A extends object, B> {
   }
 
   #warn(code: WarningCode, message: string): void {
-    warnSeldom(code, message, this.#options.logger);
+    silently(() => warnSeldom(code, message, this.#options.logger));
+  }
+}
+
+/** Runs what a logger may throw in: nobody could catch it. */
+function silently(run: () => void): void {
+  try {
+    run();
+  } catch {
+    // There is nobody to tell.
   }
 }
 
 function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return error instanceof Error ? error.message : shown(error);
 }
 
 /** Whether the core has refused an argument. */

@@ -8,6 +8,7 @@ import { LimitreeError, StoreError, invalidArgument } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
 import type { Costly, Path, Segment } from '../paths.js';
+import { isOpen } from '../reservation.js';
 import { Afterwards } from './afterwards.js';
 import { isOver } from './ending.js';
 import { RateLimitInfo, keepWith, lastOf } from './info.js';
@@ -122,7 +123,8 @@ export class Gate<A extends object, B> {
   #keep(a: A, b: B, info: RateLimitInfo): RateLimitInfo {
     keepWith(a, info);
     if (this.#server.mayPass !== true) this.undoEarlier(info);
-    if (info.reservation?.isOpen === true && this.hasGone(a, b)) {
+    const { reservation } = info;
+    if (reservation && isOpen(reservation) && this.hasGone(a, b)) {
       void this.giveBack(info);
       throw new LimitreeError('LIMITREE_CANCELLED', 'the client has gone');
     }
