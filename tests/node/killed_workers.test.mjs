@@ -127,15 +127,17 @@ async function runTests() {
   // Workers accept by themselves: else a connection that is on its way to one
   // that is killed would never be answered.
   cluster.schedulingPolicy = cluster.SCHED_NONE;
-  const { it } = await import('node:test');
+  const { describe, it } = await import('node:test');
   const { serverFor } = await import('./servers.mjs');
   const { newFile } = await import('./shared_files.mjs');
   const { until } = await import('./until.mjs');
   const { freePort } = await import('./web_programs.mjs');
-  it('leave no slot behind in a file', async () =>
-    testKills(newFile(), await freePort(), until));
-  it('leave no slot behind in Redis', async (t) =>
-    testKills((await serverFor(t)).url, await freePort(), until));
+  describe('killed workers leave no slot behind', { concurrency: true }, () => {
+    it('in a file', async () =>
+      testKills(newFile(), await freePort(), until));
+    it('in Redis', async (t) =>
+      testKills((await serverFor(t)).url, await freePort(), until));
+  });
 }
 
 if (cluster.isPrimary) await runTests();
