@@ -13,12 +13,12 @@ import { rateLimit } from 'limitree/express';
 
 const SLOTS = 4;
 // Longer than a busy machine stands still: then a hold would end too soon.
-const HOLD = '10s';
+const HOLD = '8s';
 const LIMITS = { schema: {
   job: { limits: { concurrent: SLOTS, hold: HOLD } } } };
 const WORKERS = 4;
 const CLIENTS = 10;
-const KILLS = 12;
+const KILLS = 8;
 const PASSED_BETWEEN = 8;
 
 function serve({ STORE, UPSTREAM, PORT }) {
