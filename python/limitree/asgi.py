@@ -29,6 +29,8 @@ from limitree.lifespan import (
     Send,
 )
 from limitree.limits import Limits
+from limitree.path_costs import PathCosts
+from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.wait import Clock
 
 __all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
@@ -36,21 +38,37 @@ __all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
 # Messages with which an application begins to answer.
 _STARTS = ("http.response.start", "websocket.accept",
            "websocket.http.response.start")
+# Messages with which its answer has ended, unless there is more to come.
+_ENDS = ("http.response.body", "websocket.close",
+         "websocket.http.response.body")
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
 
 
 class Record:
     """The decisions about one connection: ``scope["limitree"]``."""
 
-    __slots__ = ("ahead", "decisions", "limiter")
+    __slots__ = ("ahead", "decisions", "holds", "limiter")
 
     def __init__(self) -> None:
-        self.decisions: list[Decision] = []  #: in the order they were made
+        #: In the order they were made; what is reserved is an AsyncReservation.
+        self.decisions: list[Any] = []
+        #: What is held until the response has ended, or the websocket is
+        #: closed.
+        self.holds = Holds()
         #: The answers to limits that were decided in one step with others, but
         #: have not been asked yet.
         self.ahead: dict[Any, Any] = {}
         #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
+
+    def note(self, ask: PathCosts, decision: Any, limiter: AsyncLimiter
+             ) -> Any:
+        """Keep what `limiter` has decided about `ask`, and return it."""
+        self.decisions.append(decision)
+        if decision.limited:
+            self.holds.denied = True
+        self.holds.add(decision, ask, limiter._limiter, limiter)
+        return decision
 
 
 class HeaderMiddleware:
@@ -79,7 +97,15 @@ class HeaderMiddleware:
             await self.serve(scope, receive, send)
         else:
             record = scope["limitree"] = Record()
-            await self.serve(scope, receive, self._with_headers(record, send))
+            try:
+                await self.serve(scope, receive, self._watched(record, send))
+            except Exception:
+                # A client that goes away, which cancels, has used something.
+                record.holds.failed = not record.holds.started
+                raise
+            finally:
+                if record.holds:
+                    await record.holds.end_awaited()
 
     def check(self) -> None:
         """Raise an error if the limits of a starting application are wrong."""
@@ -95,13 +121,30 @@ class HeaderMiddleware:
         """Answer one connection."""
         await self.app(scope, receive, send)
 
-    def _with_headers(self, record: Record, send: Send) -> Send:
-        async def send_start(message: Message) -> None:
-            if message["type"] in _STARTS and record.decisions:
-                own = combined(record.decisions, self._style, self._reset)
-                message["headers"] = _added(message.get("headers", ()), own)
+    def _watched(self, record: Record, send: Send) -> Send:
+        """Return `send`, which adds headers and sees the end."""
+        has_trailers = False
+
+        async def watched(message: Message) -> None:
+            nonlocal has_trailers
+            kind = message["type"]
+            if kind in _STARTS:
+                if record.holds:
+                    has_trailers = message.get("trailers", False)
+                    record.holds.start(_texts(message.get("headers", ())))
+                if record.decisions:
+                    own = combined(record.decisions, self._style, self._reset)
+                    message["headers"] = _added(message.get("headers", ()), own)
             await send(message)
-        return send_start
+            if (record.holds and kind in _ENDS and not has_trailers
+                    and not message.get("more_body")):
+                await record.holds.end_awaited()
+        return watched
+
+
+def _texts(headers: Iterable[Iterable[bytes]]) -> Iterable[tuple[str, str]]:
+    for name, value in headers:
+        yield bytes(name).decode("latin-1"), bytes(value).decode("latin-1")
 
 
 def _added(before: Iterable[Iterable[bytes]], ours: Headers
@@ -127,7 +170,9 @@ class LimitreeMiddleware(HeaderMiddleware):
     None for a connection without limits.  Without a function the path is
     ``("ip", <the client's address>)``, by ``client_ip``.
     ``cost`` is a number, a dict of units such as ``{"tokens": 812}``, or a
-    function of the scope.  ``exclude`` are URL paths that are not limited,
+    function of the scope.  With ``reserve``, limits with ``hold`` or
+    ``concurrent`` are held until the response has ended, or the websocket is
+    closed; a duration is the hold, which is then renewed.  ``exclude`` are URL paths that are not limited,
     where ``/static/*`` means everything below ``/static/``; or a function of
     the scope that returns whether to exclude it.
 
@@ -144,6 +189,7 @@ class LimitreeMiddleware(HeaderMiddleware):
                  path: Callable[[Scope], Any] | None = None,
                  client_ip: ClientIp = client_ip(),
                  cost: Cost | Callable[[Scope], Any] = 1,
+                 reserve: Reserve = False,
                  exclude: Iterable[str] | Callable[[Scope], bool] = (),
                  headers: Style = "ietf", reset: Reset = "delta",
                  response: Callable[[Scope, Decision], App] | None = None,
@@ -156,6 +202,7 @@ class LimitreeMiddleware(HeaderMiddleware):
             web.check_path(self.limiter._limiter, ("ip", client_ip),
                            "the path (\"ip\", address)")
         self._cost = cost
+        self._reserve = reserve_of(reserve)
         self._is_excluded = exclude if callable(exclude) else _one_of(exclude)
         self._response = response
 
@@ -177,7 +224,6 @@ class LimitreeMiddleware(HeaderMiddleware):
         if decision is None:
             await self.app(scope, receive, send)
             return
-        scope["limitree"].decisions.append(decision)
         if decision.allowed:
             await self.app(scope, receive, send)
         elif self._response is not None and can_respond(scope):
@@ -196,8 +242,10 @@ class LimitreeMiddleware(HeaderMiddleware):
         cost = self._cost
         if callable(cost):
             cost = cast("Cost", await settled(cost(scope)))
-        return await self._lifespan.limiter.authorize_all(
-            web.paths_of(asked, self._path), cost, levels=True)
+        ask = PathCosts.of(web.paths_of(asked, self._path), cost, self._reserve)
+        limiter = self._lifespan.limiter
+        return cast(Record, scope["limitree"]).note(
+            ask, await ask.authorize(limiter, True), limiter)
 
 
 async def settled(value: Any) -> Any:

@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 _MAX_SECONDS = 24 * 3600  # LIMITREE_MAX_HOLD_NS
 
 
-def ns_of(hold: Duration) -> int:
-    """Return the nanoseconds of `hold`.
+def ns_of(hold: Duration, name: str = "hold") -> int:
+    """Return the nanoseconds of `hold`; errors call it `name`.
 
     Raises ValueError if it is out of range, and what seconds_of raises.
     """
-    seconds = seconds_of(hold, "hold")
+    seconds = seconds_of(hold, name)
     ns = round(seconds * 1e9) if 0 < seconds <= _MAX_SECONDS else 0
     if ns == 0:
-        raise ValueError(f"hold must be more than 0 and at most 1d, is {hold}")
+        raise ValueError(f"{name} must be more than 0 and at most 1d, is {hold}"
+                         )
     return ns
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Union
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 from limitree.decision import Decision
-from limitree.demand import Cost
+from limitree.demand import Cost, Costs
 from limitree.web import not_a_segment, returned_by
 
 if TYPE_CHECKING:
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 
 #: Returns whether a response costs anything, or what it costs.
 DeductWhen = Callable[[Any], Union[bool, Cost]]
+#: What a reservation has used: None is what was held, False is nothing.
+Used = Union[Costs, None, Literal[False]]
 
 
 class PathCosts:
     """Some paths, decided all or nothing, and what each of them costs."""
 
-    __slots__ = ("costs", "deferred", "paths", "refusal")
+    __slots__ = ("costs", "deferred", "hold", "paths", "refusal", "reserves",
+                 "settling")
 
     def __init__(self) -> None:
         self.paths: list[Any] = []  #: each a sequence of segments
@@ -31,18 +35,44 @@ class PathCosts:
         #: The paths, by number, that are charged after the response, if at all.
         #: All others are charged at once.
         self.deferred: dict[int, DeductWhen] = {}
+        #: Whether the paths are reserved, all but the deferred ones.
+        self.reserves = False
+        self.hold: float | None = None  #: seconds; None: as each limit says
+        #: What the response says that a reserved path has used.
+        self.settling: dict[int, DeductWhen] = {}
         #: The error of a function that returns a later path, such as one that
         #: checks a password.
         self.refusal: Exception | None = None
+
+    @classmethod
+    def of(cls, paths: Iterable[Any], cost: Cost, reserve: bool | float
+           ) -> PathCosts:
+        """Return `paths`, each at this cost; `reserve` is from reserve_of."""
+        made = cls()
+        made.paths = list(paths)
+        made.costs = [cost] * len(made.paths)
+        made.defer(0, None, reserve)
+        return made
 
     def add(self, path: Sequence[Any], cost: Cost) -> None:
         """Add a path."""
         self.paths.append(path)
         self.costs.append(cost)
 
-    def defer(self, first: int, when: DeductWhen) -> None:
-        """Charge the paths from number `first` on by what `when` returns."""
-        self.deferred.update(dict.fromkeys(range(first, len(self.paths)), when))
+    def defer(self, first: int, when: DeductWhen | None,
+              reserve: bool | float = False) -> None:
+        """Charge the paths from number `first` on by what `when` returns.
+
+        With `reserve`, from reserve_of, they are held until then, and so is all
+        else that is not deferred.
+        """
+        if reserve:
+            self.reserves = True
+            if reserve is not True:
+                self.hold = max(reserve, self.hold or 0.0)
+        if when is not None:
+            (self.settling if reserve else self.deferred).update(
+                dict.fromkeys(range(first, len(self.paths)), when))
 
     def refuse(self, error: Exception) -> None:
         """Keep `error` until the paths that are known have been decided: limits
@@ -72,17 +102,27 @@ class PathCosts:
     def authorize(self, limiter: Limiter | AsyncLimiter,
                   levels: bool | None = None) -> Any:
         """Decide, and charge what is charged at once; may wait for the store.
+
+        What is reserved and allowed is a Reservation, or an AsyncReservation.
         """
+        if self.reserves:
+            return _after(self._authorize(limiter, levels), _unless_denied)
+        return self._authorize(limiter, levels)
+
+    def _authorize(self, limiter: Limiter | AsyncLimiter, levels: bool | None
+                   ) -> Any:
+        take: Callable[..., Any] = limiter.authorize_all
+        if self.reserves:
+            take = functools.partial(limiter.reserve_all, hold=self.hold)
+        elif not self.deferred and len(self.paths) == 1:
+            return limiter.authorize(*self.paths[0], cost=self.costs[0],
+                                     levels=levels)
         if not self.deferred:
-            if len(self.paths) == 1:
-                return limiter.authorize(*self.paths[0], cost=self.costs[0],
-                                         levels=levels)
-            return limiter.authorize_all(self.paths, joined(self.costs),
-                                         levels=levels)
+            return take(self.paths, joined(self.costs), levels=levels)
         parts = self._parts()
         if not self._defers_more():
-            return limiter.authorize_all(self.paths, joined(self.costs),
-                                         levels=levels, part=parts)
+            return take(self.paths, joined(self.costs), levels=levels,
+                        part=parts)
         # A bucket that two paths reach is charged the larger of their costs,
         # so one that is only looked at would be charged, too.
         now = joined([_nothing(cost) if number in self.deferred else cost
@@ -91,8 +131,7 @@ class PathCosts:
         def charge(seen: Decision) -> Any:
             if seen.limited:
                 return seen
-            return limiter.authorize_all(self.paths, now, levels=levels,
-                                         part=parts)
+            return take(self.paths, now, levels=levels, part=parts)
 
         return _after(limiter.peek_all(self.paths, joined(self.costs),
                                        levels=levels), charge)
@@ -125,18 +164,47 @@ class PathCosts:
 
     def _due(self, response: Any) -> list[Cost]:
         """Return what each path costs after `response`."""
-        results: dict[int, bool | Cost] = {}  # each function is asked once
         costs: list[Cost] = [0] * len(self.costs)
-        for number, when in self.deferred.items():
-            if id(when) not in results:
-                results[id(when)] = when(response)
-            found = results[id(when)]
+        for number, found in _said(self.deferred, response).items():
             if found is True:
                 costs[number] = self.costs[number]
             else:
                 costs[number] = (found if isinstance(found, Mapping)
                                  else int(found or 0))
         return costs
+
+    def said_of(self, response: Any) -> dict[int, bool | Cost]:
+        """Return what functions say of reserved paths."""
+        return _said(self.settling, response)
+
+    def used(self, said: Mapping[int, bool | Cost], otherwise: bool | Cost
+             ) -> Used:
+        """Return what a request has used, for settle.
+
+        `said` is from said_of; `otherwise` is for all other paths.
+        """
+        found = [False if number in self.deferred
+                 else said.get(number, otherwise)
+                 for number in range(len(self.paths))]
+        if all(one is True for one in found):
+            return None
+        if not any(one or isinstance(one, Mapping) for one in found):
+            return False
+        units: dict[str, Any] = {}
+        kept: set[str] = set()  # units of paths that are not cancelled
+        for one, cost in zip(found, self.costs):
+            if isinstance(one, Mapping):
+                for unit, number in one.items():
+                    units[unit] = max(number, units.get(unit, number))
+            if one or isinstance(one, Mapping):
+                kept.update(_units_of(cost))
+        for cost in self.costs:
+            for unit in _units_of(cost):
+                if unit not in kept:
+                    units.setdefault(unit, 0)
+        units["request"] = [_requests(one, cost)
+                            for one, cost in zip(found, self.costs)]
+        return units
 
     async def settle(self) -> None:
         """Await the results of async key functions."""
@@ -155,8 +223,9 @@ class PathCosts:
                 if inspect.iscoroutine(part):  # otherwise Python warns of it
                     part.close()
         del self.paths[count:], self.costs[count:]
-        self.deferred = {number: when for number, when in self.deferred.items()
-                         if number < count}
+        for later in (self.deferred, self.settling):
+            for number in [one for one in later if one >= count]:
+                del later[number]
 
 
 def joined(costs: list[Any]) -> Any:
@@ -179,6 +248,29 @@ def joined(costs: list[Any]) -> Any:
     units["request"] = [cost.get("request", 1) if isinstance(cost, Mapping)
                         else cost for cost in costs]
     return units
+
+
+def _said(functions: Mapping[int, DeductWhen], response: Any
+          ) -> dict[int, bool | Cost]:
+    """Return what functions say of `response`; each is asked once."""
+    results: dict[int, bool | Cost] = {}
+    for when in functions.values():
+        if id(when) not in results:
+            results[id(when)] = when(response)
+    return {number: results[id(when)] for number, when in functions.items()}
+
+
+def _requests(found: bool | Cost, cost: Cost) -> int:
+    """Return what a path has used in "request"; `cost` is what it holds."""
+    held = _units_of(cost)["request"]
+    if isinstance(found, Mapping):
+        return found.get("request", held)
+    return held if found is True else found or 0
+
+
+def _unless_denied(found: Any) -> Any:
+    """Return a reservation; what was denied holds nothing to be settled."""
+    return getattr(found, "decision", found) if found.limited else found
 
 
 def _units_of(cost: Cost) -> Mapping[str, int]:

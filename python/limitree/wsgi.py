@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from limitree.demand import Cost
@@ -16,6 +16,8 @@ from limitree.errors import StoreError
 from limitree.headers import Headers, Reset, Style, check_style
 from limitree.limiter import Limiter
 from limitree.limits import Limits
+from limitree.path_costs import PathCosts
+from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.web import (
     Answer,
     Paths,
@@ -45,21 +47,26 @@ class LimitreeMiddleware:
     ``{"tokens": 812}``, or a function of the environment that returns one of
     them.  A denied request is answered with a 429, and a request that the store
     could not decide with a 503; `app` sees neither.  All other responses get
-    headers, and their bodies are not touched, so streams still stream.
+    headers, and their bodies are not touched, so streams still stream.  With
+    `reserve`, limits with ``hold`` or ``concurrent`` are held until the server
+    has closed the body; a duration is the hold, which is then renewed when
+    parts of the body are sent.
     `headers` and `reset` are the style and the reset of Decision.headers.  The
-    environment has the Decision as ``limitree.decision``.
+    environment has the Decision, or the Reservation, as ``limitree.decision``.
     """
 
     def __init__(self, app: WSGIApplication, limits: Limits | Limiter,
                  path: Callable[[WSGIEnvironment], Paths], *,
                  store: str | None = None,
                  cost: Cost | Callable[[WSGIEnvironment], Cost] = 1,
+                 reserve: Reserve = False,
                  headers: Style = "ietf", reset: Reset = "delta",
                  **options: object) -> None:
         self._app = app
         self._limiter = _limiter_of(limits, store, options)
         self._path = path
         self._cost = cost
+        self._reserve = reserve_of(reserve)
         self._style: Style = headers
         self._reset: Reset = reset
         check_style(headers, reset)
@@ -70,8 +77,9 @@ class LimitreeMiddleware:
         if not paths:
             return self._app(environ, start_response)
         cost = self._cost(environ) if callable(self._cost) else self._cost
+        ask = PathCosts.of(paths, cost, self._reserve)
         try:
-            decision = self._limiter.authorize_all(paths, cost, levels=True)
+            decision = ask.authorize(self._limiter, True)
         except StoreError as error:
             return _send(unavailable(error), environ, start_response)
         environ[DECISION] = decision
@@ -83,7 +91,67 @@ class LimitreeMiddleware:
         def start(status: str, theirs: Headers, *exc_info: Any
                   ) -> Callable[[bytes], object]:
             return start_response(status, [*theirs, *own], *exc_info)
-        return self._app(environ, start)
+        if not ask.reserves:
+            return self._app(environ, start)
+        holds = Holds()
+        holds.add(decision, ask, self._limiter)
+        return held_body(self._app, environ, start, holds)
+
+
+def held_body(app: WSGIApplication, environ: WSGIEnvironment,
+              start_response: StartResponse, holds: Holds) -> Iterable[bytes]:
+    """Return the body of an application whose end settles `holds`.
+
+    It is the application's own if nothing is held.
+    """
+    def start(status: str, headers: Headers, *exc_info: Any
+              ) -> Callable[[bytes], object]:
+        if holds:
+            holds.start(headers)
+        return start_response(status, headers, *exc_info)
+
+    try:
+        body = app(environ, start)
+    except BaseException:
+        holds.failed = not holds.started
+        holds.end()
+        raise
+    if holds:
+        return _HeldBody(body, holds)
+    holds.is_over = True
+    return body
+
+
+class _HeldBody:
+    """A body until its end, which servers tell by close()."""
+
+    def __init__(self, body: Iterable[bytes], holds: Holds) -> None:
+        self._body = body
+        self._parts: Iterator[bytes] | None = None
+        self._holds = holds
+
+    def __iter__(self) -> _HeldBody:
+        return self
+
+    def __next__(self) -> bytes:
+        try:
+            if self._parts is None:
+                self._parts = iter(self._body)
+            part = next(self._parts)
+        except StopIteration:
+            raise
+        except BaseException:
+            self._holds.failed |= not self._holds.started
+            raise
+        self._holds.renew()
+        return part
+
+    def close(self) -> None:
+        try:
+            if hasattr(self._body, "close"):
+                self._body.close()
+        finally:
+            self._holds.end()
 
 
 def _limiter_of(limits: Limits | Limiter, store: str | None,

@@ -22,6 +22,7 @@ from limitree.fastapi.site import Site
 from limitree.headers import Reset, Style, check_style
 from limitree.lifespan import Message, Scope
 from limitree.limits import Limits
+from limitree.response_holds import Reserve
 from limitree.wait import Clock
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -130,6 +131,7 @@ class Limiter(Site):
               key_func: Callable[..., Any] | ClientIp | None = None, *,
               per_method: bool = False,
               cost: Cost | Callable[..., Any] = 1,
+              reserve: Reserve = False,
               methods: str | Iterable[str] | None = None,
               exempt_when: Callable[..., Any] | None = None,
               override_defaults: bool = True
@@ -140,8 +142,8 @@ class Limiter(Site):
         parameter for the request.
         """
         return Decorator(RateLimit(
-            limit_value, key=key_func, cost=cost, methods=methods,
-            per_method=per_method, exempt_when=exempt_when),
+            limit_value, key=key_func, cost=cost, reserve=reserve,
+            methods=methods, per_method=per_method, exempt_when=exempt_when),
             override_defaults, self._note)
 
     def shared_limit(self, limit_value: Any, scope: str,

@@ -11,7 +11,6 @@ from starlette.requests import HTTPConnection
 
 from limitree.asgi import settled
 from limitree.clients import ClientIp
-from limitree.decision import Decision
 from limitree.demand import Cost, Segment
 from limitree.fastapi.site import Site, site_of
 from limitree.fastapi.scope import (
@@ -23,7 +22,9 @@ from limitree.fastapi.scope import (
     text_of,
 )
 from limitree.lifespan import Scope
+from limitree.path_costs import PathCosts
 from limitree.plain import joined, parse
+from limitree.response_holds import Reserve, reserve_of
 from limitree.web import (
     check_path,
     counted_as,
@@ -59,18 +60,22 @@ class RateLimit:
     each URL of the route, with ``by="app"`` for all routes together.  Limits
     with the same ``scope``, any name, count together.  With ``per_method`` each
     method of a route counts separately.  ``cost`` is a number, a dict of units
-    such as ``{"tokens": 812}``, or a function of the request.  If
-    ``exempt_when`` returns true, the limiter is not asked.  Functions may be
-    async, and may leave out their argument.  A function that returns limits may
-    have a parameter ``key``, which gets the caller's key.
+    such as ``{"tokens": 812}``, or a function of the request.  With
+    ``reserve``, limits of paths with ``hold`` or ``concurrent`` are held until
+    the response has ended, or the websocket is closed; a duration is the hold,
+    which is then renewed.  If ``exempt_when`` returns true, the limiter is not
+    asked.  Functions may be async, and may leave out their argument.  A
+    function that returns limits may have a parameter ``key``, which gets the
+    caller's key.
 
-    As a parameter of a route it is the Decision, or None if the limiter was not
-    asked.
+    As a parameter of a route it is the Decision, the AsyncReservation if one of
+    the limits of its step reserves, or None if the limiter was not asked.
     """
 
     def __init__(self, *limits: Any,
                  key: Callable[..., Any] | ClientIp | Depends | None = None,
-                 cost: Cost | Callable[..., Any] = 1, by: By = "route",
+                 cost: Cost | Callable[..., Any] = 1,
+                 reserve: Reserve = False, by: By = "route",
                  scope: str | None = None,
                  methods: str | Iterable[str] | None = None,
                  per_method: bool = False,
@@ -86,6 +91,10 @@ class RateLimit:
                                         not isinstance(one, Sequence)):
                 raise TypeError("a limit must be a text, a path or a function, "
                                 f"not {type(one).__name__}")
+        self._reserve = reserve_of(reserve)
+        if self._reserve and all(isinstance(one, str) for one in limits):
+            raise TypeError("reserve is for paths of the tree: a text such as "
+                            "'5/minute' holds nothing")
         self._limits = [limit_function(one) if callable(one) else one
                         for one in limits]
         self._key = (None if key is None or isinstance(key, Depends)
@@ -102,21 +111,20 @@ class RateLimit:
         self.__signature__ = _signature(key)
 
     async def __call__(self, connection: HTTPConnection, key: Any = _UNKNOWN
-                       ) -> Decision | None:
+                       ) -> Any:
         """Return the answer of the limiter; FastAPI calls this."""
         site = site_of(connection)
         ahead: dict[Any, Any] = connection.scope["limitree"].ahead
         if ahead.get(self, _TAKEN) is _TAKEN:
             await self._decide(site, connection, key, ahead)
-        decision: Decision | None = ahead[self]
+        decision = ahead[self]
         ahead[self] = _TAKEN
         return decision
 
     async def _decide(self, site: Site, connection: HTTPConnection, key: Any,
                       ahead: dict[Any, Any]) -> None:
         """Decide this limit, and those that come next, in one step."""
-        paths: list[Any] = []
-        costs: list[Any] = []
+        ask = PathCosts()
         asking: dict[RateLimit, bool] = {}
         for one in self._step(connection.scope, ahead):
             try:
@@ -126,10 +134,12 @@ class RateLimit:
                 if one is self:
                     raise
                 break  # it fails again when it is called
-            paths += asked
-            costs += [cost] * len(asked)
+            ask.paths += asked
+            ask.costs += [cost] * len(asked)
             asking[one] = bool(asked)
-        decision = (await site.authorize(connection, paths, costs) if paths
+            if asked:
+                ask.defer(len(ask.paths), None, one._reserve)
+        decision = (await site.authorize(connection, ask) if ask.paths
                     else None)
         for one, has_paths in asking.items():
             ahead[one] = decision if has_paths else None

@@ -11,12 +11,11 @@ from starlette.requests import HTTPConnection
 from limitree.aio import AsyncLimiter
 from limitree.asgi import Record
 from limitree.clients import ClientIp
-from limitree.decision import Decision
 from limitree.fastapi.errors import RateLimitExceeded
 from limitree.fastapi.scope import key_function
 from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS, Limits
-from limitree.path_costs import joined
+from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimits
 
 _ROOT = "route"
@@ -40,17 +39,19 @@ class Site:
         """The limiter that is asked."""
         return self._lifespan.limiter
 
-    async def authorize(self, connection: HTTPConnection, paths: list[Any],
-                        costs: list[Any]) -> Decision:
-        """Return the Decision on `paths`; raise RateLimitExceeded if denied."""
+    async def authorize(self, connection: HTTPConnection, ask: PathCosts
+                        ) -> Any:
+        """Return the Decision on `ask`, or the AsyncReservation.
+
+        Raises RateLimitExceeded if it is denied.
+        """
         if self.plain.has_news:
             # The first request of a route.  Its limits are read together with
             # those of other routes, which may take long if there are many.
             await asyncio.to_thread(self.plain.update, self._lifespan)
-        decision = await self.limiter.authorize_all(paths, joined(costs),
-                                                    levels=True)
         record: Record = connection.scope["limitree"]
-        record.decisions.append(decision)
+        limiter = self.limiter
+        decision = record.note(ask, await ask.authorize(limiter, True), limiter)
         if decision.limited:
             raise RateLimitExceeded(decision)
         return decision
