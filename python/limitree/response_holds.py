@@ -62,7 +62,9 @@ class _Open:
         return (self.limiter.clock or time.monotonic_ns)()
 
     def look_at(self, response: Any) -> None:
-        """Ask the functions what `response` costs."""
+        """Ask the functions what `response` costs, once."""
+        if self.said:
+            return
         try:
             self.said = self.ask.said_of(response)
         except Exception:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,10 @@ from limitree.web import (
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-#: The key of the decision in the environment of the application.
+#: The keys of the decision in the environment of the application, and of what
+#: is held until the end of the response.
 DECISION = "limitree.decision"
+HOLDS = "limitree.holds"
 
 
 class LimitreeMiddleware:
@@ -78,11 +81,19 @@ class LimitreeMiddleware:
             return self._app(environ, start_response)
         cost = self._cost(environ) if callable(self._cost) else self._cost
         ask = PathCosts.of(paths, cost, self._reserve)
+        if ask.reserves:
+            return held_body(functools.partial(self._answer, ask), environ,
+                             start_response)
+        return self._answer(ask, environ, start_response)
+
+    def _answer(self, ask: PathCosts, environ: WSGIEnvironment,
+                start_response: StartResponse) -> Iterable[bytes]:
         try:
             decision = ask.authorize(self._limiter, True)
         except StoreError as error:
             return _send(unavailable(error), environ, start_response)
         environ[DECISION] = decision
+        note(environ, ask, decision, self._limiter)
         if decision.limited:
             return _send(denial(decision, self._style, self._reset), environ,
                          start_response)
@@ -91,19 +102,30 @@ class LimitreeMiddleware:
         def start(status: str, theirs: Headers, *exc_info: Any
                   ) -> Callable[[bytes], object]:
             return start_response(status, [*theirs, *own], *exc_info)
-        if not ask.reserves:
-            return self._app(environ, start)
-        holds = Holds()
-        holds.add(decision, ask, self._limiter)
-        return held_body(self._app, environ, start, holds)
+        return self._app(environ, start)
+
+
+def note(environ: WSGIEnvironment, ask: PathCosts, decision: Any,
+         limiter: Limiter) -> None:
+    """Hold what `limiter` has reserved, or let go what a denied request holds.
+    """
+    holds: Holds | None = environ.get(HOLDS)
+    if holds is not None:
+        holds.denied |= decision.limited
+        holds.add(decision, ask, limiter)
 
 
 def held_body(app: WSGIApplication, environ: WSGIEnvironment,
-              start_response: StartResponse, holds: Holds) -> Iterable[bytes]:
-    """Return the body of an application whose end settles `holds`.
+              start_response: StartResponse) -> Iterable[bytes]:
+    """Return the body of an application, whose end settles what is held.
 
     It is the application's own if nothing is held.
     """
+    outer = environ.get(HOLDS)
+    if outer is not None and not outer.is_over:
+        return app(environ, start_response)
+    holds = environ[HOLDS] = Holds()
+
     def start(status: str, headers: Headers, *exc_info: Any
               ) -> Callable[[bytes], object]:
         if holds:

@@ -33,7 +33,10 @@ from limitree.flask.site import Site, State, refuse
 from limitree.headers import Style
 from limitree.limiter import Limiter as Core
 from limitree.limits import Limits
+from limitree.reservation import Reservation
+from limitree.response_holds import Reserve
 from limitree.web import methods_of
+from limitree.wsgi import held_body
 
 View = TypeVar("View", bound=Callable[..., Any])
 Target = TypeVar("Target", bound="Callable[..., Any] | flask.Blueprint")
@@ -116,6 +119,7 @@ class Limiter:
     def __init__(
         self, key_func: Key | None = None, *, app: flask.Flask | None = None,
         limits: Limits | None = None, path: PathsOf | None = None,
+        reserve: Reserve | None = None,
         default_limits: Sequence[TextOf] | None = None,
         default_limits_per_method: bool | None = None,
         default_limits_exempt_when: Callable[[], bool] | None = None,
@@ -170,6 +174,8 @@ class Limiter:
         else:
             app.before_request(site.before)
         app.after_request(site.after)
+        setattr(app, "wsgi_app", functools.partial(held_body, app.wsgi_app))
+        flask.got_request_exception.connect(site.note_error, app)
         handlers = app.error_handler_spec[None][None]
         if StoreError not in handlers:
             app.register_error_handler(StoreError, refuse)
@@ -230,10 +236,14 @@ class Limiter:
         override_defaults: bool = True,
         deduct_when: DeductWhen | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
+        reserve: Reserve = False,
     ) -> RouteLimit:
         """The same for the limits on a path of the tree, LIMITREE_LIMITS.
 
-        A segment may be a function without arguments.  Raises UnknownRoot if
+        A segment may be a function without arguments.  With `reserve`, limits
+        with ``hold`` or ``concurrent`` are held until the response has ended,
+        and `deduct_when` says what they are then settled as.  A duration is the
+        hold, which is renewed while a stream is sent.  Raises UnknownRoot if
         the tree of an application has no name that the path begins with.
         """
         if not path:
@@ -244,7 +254,8 @@ class Limiter:
         return self._route_limit(Rule(
             path=path, methods=methods_of(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,
-            deduct_when=deduct_when, on_breach=on_breach, cost=cost))
+            deduct_when=deduct_when, on_breach=on_breach, cost=cost,
+            reserve=reserve))
 
     def exempt(self, target: Target | None = None, *,
                flags: ExemptionScope = _ALL) -> Any:
@@ -307,6 +318,13 @@ class Limiter:
         """The last decision for the current request, or None."""
         state = self._state()
         return state.steps[-1][0] if state and state.steps else None
+
+    @property
+    def reservation(self) -> Reservation | None:
+        """What the current request holds: its last reservation, or None."""
+        state = self._state()
+        return next((step[0] for step in reversed(state.steps if state else ())
+                     if isinstance(step[0], Reservation)), None)
 
     @property
     def current_limits(self) -> list[RequestLimit]:

@@ -20,6 +20,7 @@ from limitree.plain import (
     joined,
     parse,
 )
+from limitree.response_holds import Reserve, reserve_of
 from limitree.web import Path, Paths, counted_as, not_a_segment, paths_of
 
 Key = Callable[[], Segment]
@@ -70,6 +71,7 @@ class Rule:
     deduct_when: DeductWhen | None = None
     on_breach: Breach | None = None
     cost: CostOf = 1
+    reserve: Reserve = False
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str):
@@ -80,6 +82,7 @@ class Rule:
                             "@limiter.limit(\"5/minute\")")
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
+        self.reserve = reserve_of(self.reserve)
         when = self.deduct_when
         #: The same function for PathCosts, where a number is a cost.
         self.charge_when = None if when is None else (

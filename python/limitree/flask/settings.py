@@ -26,6 +26,7 @@ from limitree.flask.rules import (
 )
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
+from limitree.response_holds import reserve_of
 from limitree.web import did_you_mean, options_of
 
 When = Callable[[], bool]
@@ -77,6 +78,7 @@ class Settings:
     names: Mapping[str, str] = field(default_factory=dict)  # of headers
     on_breach: Breach | None = None
     decide: str = "before_request"
+    reserve: bool | float = False  # for `path`
 
 
 class Reader:
@@ -153,7 +155,14 @@ class Reader:
             style=style, reset=reset, names=self._names(),
             on_breach=get("on_breach", "LIMITREE_ON_BREACH",
                           "RATELIMIT_ON_BREACH_CALLBACK"),
-            decide=decide)
+            decide=decide, reserve=self._reserve())
+
+    def _reserve(self) -> bool | float:
+        found = self.get("reserve", "LIMITREE_RESERVE", default=False)
+        try:
+            return reserve_of(found)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"LIMITREE_RESERVE: {error}") from None
 
     def _check_strategy(self) -> None:
         strategy = self.get("strategy", "RATELIMIT_STRATEGY", default="gcra")

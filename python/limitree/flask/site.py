@@ -29,6 +29,7 @@ from limitree.limits import NO_LIMITS
 from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimit, PlainLimits
 from limitree.web import check_path, unavailable
+from limitree.wsgi import HOLDS, note
 
 #: A rule, and the plain limit of each of its paths.
 Owner = tuple[Bound, "tuple[PlainLimit | None, ...]"]
@@ -66,7 +67,8 @@ class Site:
         self._state = f"limitree.flask.{id(registry):x}"  # in the environ
         self._everywhere = _rules_of(settings.application, "application")
         self._defaults = _rules_of(settings.default, None)
-        self._path = [Rule(paths=settings.path)] if settings.path else []
+        self._path = ([Rule(paths=settings.path, reserve=settings.reserve)]
+                      if settings.path else [])
 
     def _new_core(self) -> Core:
         settings = self.settings
@@ -175,7 +177,14 @@ class Site:
             # checks a token, the limits before it have counted it.
             self.plain.update(self.core)
             if asked.paths:
+                environ = flask.request.environ
+                if asked.reserves and getattr(environ.get(HOLDS), "is_over",
+                                              True):
+                    raise RuntimeError("nobody would see when the response has "
+                                       "ended: reserve before it is sent, and "
+                                       "call the application as servers do")
                 decision = asked.authorize(self.core)
+                note(environ, asked, decision, self.core)
                 state.steps.append((decision, asked, owners))
                 if decision.limited:
                     self._deny(limits_of(decision, asked, owners), decision)
@@ -193,9 +202,8 @@ class Site:
                 asked.costs += [bound.cost()] * len(paths)
                 asked.paths += paths
                 owners.append((bound, limits))
-                if rule.charge_when is not None:
-                    asked.defer(len(asked.paths) - len(paths),
-                                rule.charge_when)
+                asked.defer(len(asked.paths) - len(paths), rule.charge_when,
+                            rule.reserve)
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
         breached = [limit for limit in limits if limit.breached]
@@ -225,11 +233,20 @@ class Site:
                 with contextlib.suppress(StoreError):
                     charged = asked.charge(self.core, response)
                     state.steps[place] = charged, asked, owners
+        holds = flask.request.environ.get(HOLDS)
+        if holds:
+            holds.answer(response, response.is_streamed)
         settings = self.settings
         decisions = [step[0] for step in state.steps]
         for name, value in combined(decisions, settings.style, settings.reset):
             response.headers[settings.names.get(name, name)] = value
         return response
+
+    def note_error(self, sender: object, **_: object) -> None:
+        """Note that the view has raised an error that nobody handles."""
+        holds = flask.request.environ.get(HOLDS)
+        if holds is not None:
+            holds.failed = True
 
     def close(self) -> None:
         """Release the store."""
