@@ -29,6 +29,7 @@ from limitree.path_costs import (
 )
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
+from limitree.response_holds import Reserve, reserve_of
 from limitree.web import logger
 
 #: A path of the tree, or a list of paths.
@@ -51,8 +52,20 @@ class _Throttle(throttling.BaseThrottle):
     #: charged, or what it costs; None: it is charged before its view
     #: runs.
     deduct_when: DeductWhen | None = None
+    #: Of a LimitreeThrottle: whether limits with hold or concurrent are held
+    #: until the response has ended, or for how long; renewed while a stream is
+    #: sent.
+    reserve: Reserve = False
+    _reserve: bool | float = False
     #: The decision on the last request, or None.
     decision: Decision | None = None
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls._reserve = reserve_of(cls.reserve)
+        if cls._reserve and issubclass(cls, throttling.SimpleRateThrottle):
+            raise TypeError("reserve is for a LimitreeThrottle: a rate holds "
+                            "nothing")
 
     def throttle_cost(self, request: Request, view: APIView) -> Cost:
         """Return the tokens that `request` takes."""
@@ -84,8 +97,7 @@ class _Throttle(throttling.BaseThrottle):
         self._put(ask, request, view)
         if not ask.paths:
             return True
-        if self.deduct_when is not None:
-            ask.defer(0, self.deduct_when)
+        ask.defer(0, self.deduct_when, self._reserve)
         self.decision = _decided(request, ask)
         return self._answer(self.decision.allowed)
 
@@ -130,8 +142,11 @@ class _Throttle(throttling.BaseThrottle):
 def _decided(request: Request, ask: PathCosts, levels: bool | None = None
              ) -> Decision:
     """Decide `ask`, and keep the decision with Django's request."""
-    decision: Decision = ask.authorize(current().limiter, levels)
-    record_of(request._request).note(decision, ask)
+    site, record = current(), record_of(request._request)
+    record.check(ask)
+    decision: Decision = ask.authorize(site.limiter, levels)
+    record.note(decision, ask, site)
+    record.holds.denied |= decision.limited
     return decision
 
 
@@ -156,8 +171,8 @@ class _Joint:
             for one in throttles:
                 number = len(ask.paths)
                 one._put(ask, request, view)
-                if one.deduct_when is not None:
-                    ask.defer(number, one.deduct_when)
+                if len(ask.paths) > number:
+                    ask.defer(number, one.deduct_when, one._reserve)
                 self.owners += [one] * (len(ask.paths) - number)
         except Exception as error:
             ask.refuse(error)

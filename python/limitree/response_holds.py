@@ -120,6 +120,11 @@ class Holds:
     def __bool__(self) -> bool:
         return bool(self._open)
 
+    @property
+    def can_be_awaited(self) -> bool:
+        """Whether all was added with the limiter for asyncio."""
+        return all(one.awaited is not None for one in self._open)
+
     def add(self, decision: Any, ask: PathCosts, limiter: Limiter,
             awaited: AsyncLimiter | None = None) -> None:
         """Settle `decision` with the response, if it is a reservation.

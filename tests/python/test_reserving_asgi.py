@@ -14,22 +14,11 @@ from fastapi.testclient import TestClient
 
 import limitree
 from holding import LIMITS, Slow, left
-from limitree import usage
 from limitree.asgi import LimitreeMiddleware
 from limitree.fastapi import Limiter, RateLimit
+from reserving import AS_HELD, COST, FREE, HELD, warned  # noqa: F401
 
-COST = {"tokens": 400}
-FREE = [59, 1000, 2]  # after one request that has used nothing else
-HELD = [59, 600, 1]
-AS_HELD = [59, 600, 2]
 PATIENCE = 30
-
-
-@pytest.fixture(autouse=True)
-def warnings(monkeypatch):
-    """What was warned of, as if nothing had been before."""
-    monkeypatch.setattr(usage, "_warned", [])
-    return usage._warned
 
 
 @pytest.fixture
@@ -97,9 +86,9 @@ def test_it_is_held_until_the_last_byte(limiter):
     (b"tokens=81;a;b=\"x, y=2\";c=?0;d=:YQ==:,request=0", [59, 919, 2]),
     (b"tokens=1, tokens=2", [59, 998, 2]), (b"  ", AS_HELD),
     (b"request=1", AS_HELD), (b"tokens=5000", [59, 0, 2])])
-def test_a_header_says_what_was_used(limiter, warnings, header, expected):
+def test_a_header_says_what_was_used(limiter, warned, header, expected):
     run(behind(limiter, answering(headers=[(b"X-Usage", header)])))
-    assert remaining(limiter) == expected and warnings == []
+    assert remaining(limiter) == expected and warned == []
 
 
 @pytest.mark.parametrize("header", [
@@ -107,12 +96,12 @@ def test_a_header_says_what_was_used(limiter, warnings, header, expected):
     b"tokens=12345678901234567890", b"tokens=1 request=1", b"tokens=1,", b"7",
     b",tokens=1", b"\xff", b"Tokens=1", b"tokens=\"1\"", b"tokens=(1 2)",
     b"tokens=1;", b"cents=1"])
-def test_a_header_that_is_garbage(limiter, warnings, header, caplog):
+def test_a_header_that_is_garbage(limiter, warned, header, caplog):
     app = behind(limiter, answering(headers=[(b"x-usage", header)]))
     for _ in range(2):
         assert run(app)[0]["status"] == 200
     assert remaining(limiter) == [58, 200, 2]
-    assert len(warnings) == len(caplog.records) == 1
+    assert len(warned) == len(caplog.records) == 1
 
 
 def test_two_lines_of_a_header(limiter):

@@ -3,54 +3,22 @@ without a server."""
 
 import contextlib
 import datetime
-import wsgiref.util
-import wsgiref.validate
 
 import flask
 import pytest
 
 import limitree
 from holding import LIMITS, left
-from limitree import usage
 from limitree.flask import Limiter
 from limitree.wsgi import LimitreeMiddleware
-
-COST = {"tokens": 400}
-FREE = [59, 1000, 2]  # after one request that has used nothing else
-HELD = [59, 600, 1]
-AS_HELD = [59, 600, 2]
-
-
-@pytest.fixture(autouse=True)
-def warnings(monkeypatch):
-    """What was warned of, as if nothing had been before."""
-    monkeypatch.setattr(usage, "_warned", [])
-    return usage._warned
+from reserving import AS_HELD, COST, FREE, HELD, warned  # noqa: F401
+from reserving import run_wsgi as run
 
 
 @pytest.fixture
 def limiter(clock):
     with limitree.Limiter(LIMITS, clock=clock) as made:
         yield made
-
-
-def run(app, looks=lambda body: b"".join(body), **environ):
-    """Returns the status of one request; `looks` reads its body."""
-    statuses = []
-
-    def start_response(status, headers, exc_info=None):
-        statuses.append(status)
-        return lambda part: None
-
-    environ = {"SCRIPT_NAME": "", "QUERY_STRING": "", "PATH_INFO": "/",
-               **environ}
-    wsgiref.util.setup_testing_defaults(environ)
-    body = wsgiref.validate.validator(app)(environ, start_response)
-    try:
-        looks(body)
-    finally:
-        body.close()
-    return int(statuses[0].split()[0])
 
 
 def behind(limiter, app, **options):

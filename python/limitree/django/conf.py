@@ -19,6 +19,7 @@ from limitree.django.rule import PathOf, check_path, check_rate, key_function
 from limitree.errors import ConfigError
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
+from limitree.response_holds import reserve_of
 from limitree.wait import Clock
 from limitree.web import did_you_mean
 
@@ -101,6 +102,13 @@ def _paths(value: object) -> tuple[object, ...]:
                             and "." in path else path) for path in value)
 
 
+def _reserve(value: object) -> bool | float:
+    try:
+        return reserve_of(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).removeprefix("reserve ")) from None
+
+
 def _texts(value: object) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)):
         raise TypeError(f"must be a list of texts, is {type(value).__name__}")
@@ -169,6 +177,8 @@ class Conf:
     default: str | None = _setting(_default)
     #: Paths of the tree for every request.
     paths: tuple[PathOf, ...] = _setting(_paths, ())
+    #: Whether `paths` are reserved, or for how long.
+    reserve: bool | float = _setting(_reserve, False)
     #: URL paths without the limits of `default` and `paths`.
     exempt: tuple[str, ...] = _setting(_texts, ())
     #: Returns the client's address, or is its key in request.META.

@@ -26,6 +26,7 @@ from limitree.django.rule import (
     with_methods,
 )
 from limitree.django.site import Site
+from limitree.response_holds import Reserve
 from limitree.django.steps import Bound, Step, steps_of
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -35,8 +36,8 @@ View = TypeVar("View", bound=Callable[..., Any])
 def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
               rate: RateOf | None = None,
               method: str | Collection[str] | None = ALL, block: bool = True,
-              cost: CostOf = 1, deduct_when: DeductWhen | None = None
-              ) -> Callable[[View], View]:
+              cost: CostOf = 1, deduct_when: DeductWhen | None = None,
+              reserve: Reserve = False) -> Callable[[View], View]:
     """Return a decorator for views that run only if a limit allows it.
 
     The limit is a path of the tree, whose segments may be functions of the
@@ -50,7 +51,10 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
     ``{"tokens": 812}``, or a function of the view's arguments.  With
     ``deduct_when``, a function of the response, a request that does not fit is
     denied, but the charge follows the response: `cost` if the function returns
-    True, or the cost it returns.
+    True, or the cost it returns.  With ``reserve``, limits with ``hold`` or
+    ``concurrent`` are held until the response has ended, and ``deduct_when``
+    says what they are then settled as.  A duration is the hold, which is
+    renewed while a stream is sent.
 
     All decorators of a view that block decide all or nothing, in one step.
     For methods of a class use ``method_decorator``.
@@ -65,7 +69,8 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
         raise TypeError("ratelimit needs a path that begins with a name, or a "
                         "rate: @ratelimit(key=\"ip\", rate=\"5/m\")")
     rule = Rule(path, group=group, key=key, rate=rate, method=method,
-                block=block, cost=cost, deduct_when=deduct_when)
+                block=block, cost=cost, deduct_when=deduct_when,
+                reserve=reserve)
 
     def decorate(view: View) -> View:
         return _limited(Bound(rule, rule.group or group_of(view)), view)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from asgiref.sync import (
+    iscoroutinefunction,
+    markcoroutinefunction,
+    sync_to_async,
+)
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from limitree.django.current import current
+from limitree.django.ending import settle_with
 from limitree.django.exceptions import Ratelimited
 from limitree.django.keys import load_user
 from limitree.django.record import Record, begin
@@ -55,7 +61,17 @@ class LimitreeMiddleware:
         try:
             response = self._answer(request, record)
         except (ClientGone, StoreError) as error:
+            record.holds.denied = True
             response = undecided(error)
+        except BaseException:
+            record.holds.failed = True
+            record.holds.end()
+            raise
+        return self._finished(record, response)
+
+    def _finished(self, record: Record, response: Any) -> HttpResponseBase:
+        if record.holds:
+            settle_with(response, record.holds, self._is_async)
         if record.decisions:
             add_headers(current(), record, response)
         return cast("HttpResponseBase", response)
@@ -65,7 +81,7 @@ class LimitreeMiddleware:
         ask = site.ask_of(request)
         if ask is not None:
             decision = ask.authorize(site.limiter)
-            record.decisions.append(decision)
+            record.note(decision, ask, site)
             if decision.limited:
                 return too_many(site, request, Ratelimited(decision))
             ask.pass_on()
@@ -85,10 +101,15 @@ class LimitreeMiddleware:
         try:
             response = await self._ask_awaited(request, record)
         except (ClientGone, StoreError) as error:
+            record.holds.denied = True
             response = undecided(error)
-        if record.decisions:
-            add_headers(current(), record, response)
-        return cast("HttpResponseBase", response)
+        except BaseException as error:
+            # A client that goes away, which cancels, has used something.
+            record.holds.failed = isinstance(error, Exception)
+            # Behind a view that still runs in the thread of the request.
+            await asyncio.shield(sync_to_async(record.holds.end)())
+            raise
+        return self._finished(record, response)
 
     async def _ask_awaited(self, request: HttpRequest, record: Record) -> Any:
         site = current()
@@ -98,7 +119,7 @@ class LimitreeMiddleware:
         if ask is not None:
             await ask.settle()
             decision = await ask.authorize(site.awaited)
-            record.decisions.append(decision)
+            record.note(decision, ask, site)
             if decision.limited:
                 return await too_many_awaited(site, request,
                                               Ratelimited(decision))
@@ -116,11 +137,13 @@ class LimitreeMiddleware:
     def process_exception(self, request: HttpRequest, error: Exception
                           ) -> HttpResponseBase | None:
         """Turn the exception of a view into a response; called by Django."""
-        if isinstance(error, (ClientGone, StoreError)):
-            return undecided(error)
-        if not isinstance(error, LimitExceeded):
-            return None
         record: Record = request.limitree  # type: ignore[attr-defined]
+        if not isinstance(error, (ClientGone, StoreError, LimitExceeded)):
+            record.holds.failed = True
+            return None
+        record.holds.denied = True
+        if not isinstance(error, LimitExceeded):
+            return undecided(error)
         if not any(error.decision is one for one in record.decisions):
             record.decisions.append(error.decision)
         return cast("HttpResponseBase", too_many(current(), request, error))

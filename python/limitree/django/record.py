@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 
 from limitree.decision import Decision
 from limitree.path_costs import PathCosts
 from limitree.headers import tightness
+from limitree.response_holds import Holds
+
+if TYPE_CHECKING:
+    from limitree.django.site import Site
 
 
 class Record:
     """The decisions on one request, in the order they were made."""
 
-    __slots__ = ("decisions", "deferred", "denial", "has_middleware", "is_asgi")
+    __slots__ = ("decisions", "deferred", "denial", "has_middleware", "holds",
+                 "is_asgi")
 
     def __init__(self, has_middleware: bool, is_asgi: bool) -> None:
+        #: What is reserved is a Reservation, or an AsyncReservation if it was
+        #: awaited.
         self.decisions: list[Decision] = []
+        #: What is held until the response has ended.
+        self.holds = Holds()
         #: What may be charged after the response because it was allowed, each
         #: with the index of its decision.
         self.deferred: list[tuple[int, PathCosts]] = []
@@ -33,16 +42,20 @@ class Record:
         """The tightest decision: a denial, or the longest wait; or None."""
         return max(self.decisions, key=tightness, default=None)
 
-    def note(self, decision: Decision, ask: PathCosts) -> None:
-        """Keep a decision; raises RuntimeError if its charge depends on a
-        response that nobody sees."""
-        if ask.deferred:
-            if not self.has_middleware:
-                raise RuntimeError("deduct_when needs LimitreeMiddleware, "
-                                   "which sees the response")
-            if decision.allowed:
-                self.deferred.append((len(self.decisions), ask))
+    def check(self, ask: PathCosts) -> None:
+        """Raise RuntimeError if nobody sees the response that `ask` needs."""
+        if (ask.deferred or ask.reserves) and not self.has_middleware:
+            raise RuntimeError(
+                f"{'reserve' if ask.reserves else 'deduct_when'} needs "
+                "LimitreeMiddleware, which sees the response")
+
+    def note(self, decision: Decision, ask: PathCosts, site: Site) -> None:
+        """Keep a decision, and what depends on the response."""
+        if ask.deferred and decision.allowed:
+            self.deferred.append((len(self.decisions), ask))
         self.decisions.append(decision)
+        self.holds.add(decision, ask, site.limiter,
+                       site.awaited if self.is_asgi else None)
 
     def charged(self, place: int, decision: Decision) -> None:
         """Replace a decision with the one after the response."""

@@ -20,6 +20,7 @@ from limitree.path_costs import (
     segment_of,
 )
 from limitree.plain import PlainLimits
+from limitree.response_holds import Reserve, reserve_of
 from limitree.web import methods_of
 
 #: For ``method=``, as django-ratelimit has them.
@@ -87,7 +88,9 @@ class Rule:
                  key: Key | None = None, rate: RateOf | None = None,
                  method: str | Collection[str] | None = ALL,
                  block: bool = True, cost: CostOf = 1,
-                 deduct_when: DeductWhen | None = None) -> None:
+                 deduct_when: DeductWhen | None = None,
+                 reserve: Reserve = False) -> None:
+        self.reserve = reserve_of(reserve)
         if rate is None:
             if key is not None or group is not None:
                 raise TypeError("a key and a group are for a rate: "
@@ -95,6 +98,9 @@ class Rule:
             check_path(path)
         elif path:
             raise TypeError("a path of the tree and a rate exclude each other")
+        elif self.reserve:
+            raise TypeError("reserve is for a path of the tree: a rate holds "
+                            "nothing")
         if group is not None and (not group or "*" in group):
             raise ValueError(f"a group must be a name without *, is {group!r}")
         #: Segments, or one function that returns the path, or None for none.

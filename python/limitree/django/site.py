@@ -121,6 +121,7 @@ class Site:
         try:
             for rule in self._rules:
                 rule.put(ask, self, rule.group or "", request, (), {})
+                ask.defer(0, None, rule.reserve)
         except Exception as error:
             ask.refuse(error)
         return ask if ask.paths else None
@@ -169,4 +170,4 @@ def _rules_of(found: conf.Conf) -> list[Rule]:
     """
     rules = [] if found.default is None else [
         Rule((), group="default", rate=found.default)]
-    return rules + [Rule(path) for path in found.paths]
+    return rules + [Rule(path, reserve=found.reserve) for path in found.paths]

@@ -42,7 +42,9 @@ class Step:
         ask = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None
-        return self._note(record, request, ask.authorize(site.limiter), ask)
+        record.check(ask)
+        return self._note(site, record, request, ask.authorize(site.limiter),
+                          ask)
 
     async def decide_awaited(self, site: Site, record: Record,
                              request: HttpRequest, args: tuple[Any, ...],
@@ -54,9 +56,10 @@ class Step:
         if not ask.paths:
             return None
         await ask.settle()
+        record.check(ask)
         decision = (await ask.authorize(site.awaited)
                     if record.is_asgi else ask.authorize(site.limiter))
-        return self._note(record, request, decision, ask)
+        return self._note(site, record, request, decision, ask)
 
     def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
              kwargs: dict[str, Any]) -> PathCosts:
@@ -65,19 +68,20 @@ class Step:
             for rule, group in self.rules:
                 first = len(ask.paths)
                 rule.put(ask, site, group, request, args, kwargs)
-                if rule.deduct_when is not None:
-                    ask.defer(first, rule.deduct_when)
+                if len(ask.paths) > first:
+                    ask.defer(first, rule.deduct_when, rule.reserve)
         except Exception as error:
             ask.refuse(error)
         return ask
 
-    def _note(self, record: Record, request: Any, decision: Decision,
-              ask: PathCosts) -> Decision | None:
-        record.note(decision, ask)
+    def _note(self, site: Site, record: Record, request: Any,
+              decision: Decision, ask: PathCosts) -> Decision | None:
+        record.note(decision, ask, site)
         if decision.limited:
             request.limited = True
             if self.rules[0].rule.block:
                 record.denial = decision
+                record.holds.denied = True
                 return decision
         if ask.refusal is not None:
             ask.pass_on()
