@@ -172,9 +172,9 @@ class LimitreeMiddleware(HeaderMiddleware):
     ``cost`` is a number, a dict of units such as ``{"tokens": 812}``, or a
     function of the scope.  With ``reserve``, limits with ``hold`` or
     ``concurrent`` are held until the response has ended, or the websocket is
-    closed; a duration is the hold, which is then renewed.  ``exclude`` are URL paths that are not limited,
-    where ``/static/*`` means everything below ``/static/``; or a function of
-    the scope that returns whether to exclude it.
+    closed; a duration is the hold, which is then renewed.  ``exclude`` are URL
+    paths that are not limited, where ``/static/*`` means everything below
+    ``/static/``; or a function of the scope that returns whether to exclude it.
 
     A denied request gets a 429.  ``response``, a function of the scope and the
     Decision, returns another response, as an ASGI application.  If the store
@@ -233,7 +233,7 @@ class LimitreeMiddleware(HeaderMiddleware):
         else:
             await refuse(web.denial(decision, "none"), scope, receive, send)
 
-    async def _decide(self, scope: Scope) -> Decision | None:
+    async def _decide(self, scope: Scope) -> Any:
         asked = self._path(scope)
         if not isinstance(asked, (tuple, list)):
             asked = await settled(asked)

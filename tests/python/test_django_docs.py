@@ -36,6 +36,7 @@ import api, views
 urlpatterns = [path("trade", views.trade), path("contact", views.contact),
                path("report/<name>", views.report),
                path("order", views.Order.as_view()),
+               path("export", views.export), path("ask", views.ask),
                path("sale/<name>", views.sale), path("login", views.login),
                path("trades", api.TradeList.as_view())]
 """,
@@ -79,6 +80,15 @@ class MoreTest(SimpleTestCase):
     def test_throttles(self):
         self.count(6, "/trades")
 
+    def test_slots_and_budgets(self):
+        for _ in range(3):
+            response = self.client.get("/export")
+            self.assertIn('"export:*";r=1;', response["RateLimit"])
+            self.assertEqual(response.getvalue().count(b"line"), 3)
+        for left in 500, 419, 338:
+            response = self.client.get("/ask")
+            self.assertIn(f'"model";r={left};', response["RateLimit"])
+
     def test_every_request(self):
         for _ in range(100):
             self.client.get("/nowhere")
@@ -110,7 +120,7 @@ def test_page(tmp_path):
             "tests.py"} <= files.keys()
     tested = run(tmp_path, "test")
     assert tested.returncode == 0, tested.stdout
-    assert "Ran 9 tests" in tested.stdout
+    assert "Ran 10 tests" in tested.stdout
     assert "System check identified 1 issue" in tested.stdout  # W001
     shown = run(tmp_path, "limitree", "check").stdout
     assert "ip:*\n" in shown and "user:*/trade\n" in shown

@@ -419,7 +419,7 @@ def test_a_setting_that_is_wrong(value, message):
 
 
 def test_options_that_are_wrong():
-    with pytest.raises(limitree.ConfigError, match="reserve must be a duration"):
+    with pytest.raises(limitree.ConfigError, match="reserve must be a dura"):
         ratelimit("key", "k", reserve="soon")
     with pytest.raises(TypeError, match="a rate holds nothing"):
         ratelimit(key="ip", rate="5/m", reserve=True)

@@ -54,11 +54,16 @@ def view(request: HttpRequest, pk: int) -> HttpResponse:
     return HttpResponse(str(pk))
 
 answer: HttpResponse = view(HttpRequest(), 7)
+@ratelimit("model", reserve="30s", deduct_when=lambda answer: {"tokens": 1})
+def reserving(request: HttpRequest) -> HttpResponse:
+    return view(request, 7)
+
 limited: bool = is_ratelimited(HttpRequest(), "group", rate="5/m",
                                method=is_ratelimited.ALL)
 """
 WRONG_DJANGO = ['view(HttpRequest(), "7")', 'ratelimit.UNSAVE',
-                'ratelimit(rate=5.0)', 'is_ratelimited("group")']
+                'ratelimit(rate=5.0)', 'ratelimit("model", reserve=[])',
+                'is_ratelimited("group")']
 
 
 def run(*command, cwd):

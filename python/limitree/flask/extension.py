@@ -323,8 +323,9 @@ class Limiter:
     def reservation(self) -> Reservation | None:
         """What the current request holds: its last reservation, or None."""
         state = self._state()
-        return next((step[0] for step in reversed(state.steps if state else ())
-                     if isinstance(step[0], Reservation)), None)
+        found: list[Any] = [step[0] for step in state.steps] if state else []
+        return next((one for one in reversed(found)
+                     if isinstance(one, Reservation)), None)
 
     @property
     def current_limits(self) -> list[RequestLimit]:

@@ -82,7 +82,7 @@ class Rule:
                             "@limiter.limit(\"5/minute\")")
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
-        self.reserve = reserve_of(self.reserve)
+        self.reserves = reserve_of(self.reserve)
         when = self.deduct_when
         #: The same function for PathCosts, where a number is a cost.
         self.charge_when = None if when is None else (

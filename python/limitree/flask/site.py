@@ -203,7 +203,7 @@ class Site:
                 asked.paths += paths
                 owners.append((bound, limits))
                 asked.defer(len(asked.paths) - len(paths), rule.charge_when,
-                            rule.reserve)
+                            rule.reserves)
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
         breached = [limit for limit in limits if limit.breached]
