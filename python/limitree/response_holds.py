@@ -158,13 +158,19 @@ class Holds:
     # ---- Its end ------------------------------------------------------------
 
     def end(self) -> None:
-        """Settle what is held."""
+        """Settle what is held; if a greenlet is killed meanwhile, that, too."""
+        killed = None
         for one, used in self._ending():
-            with _no_errors():
-                one.settle(used)
-            if one.held._is_open:
+            try:
                 with _no_errors():
-                    one.settle(None)
+                    one.settle(used)
+                if one.held._is_open:
+                    with _no_errors():
+                        one.settle(None)
+            except BaseException as error:
+                killed = error
+        if killed is not None:
+            raise killed
 
     async def end_awaited(self) -> None:
         """The same on the event loop.
@@ -203,7 +209,7 @@ class Holds:
         try:
             return one.ask.used(one.said, otherwise)
         except Exception as error:
-            warn_once(f"a response costs what was held: {error}")
+            warn_once("cost", f"a response costs what was held: {error}")
             return None
 
     # ---- Renewal ------------------------------------------------------------
@@ -267,6 +273,6 @@ def _no_errors() -> Iterator[None]:
         # The limiter itself logs that its store fails, once.
         logger.debug("a reservation ends by itself: %s", error)
     except (TypeError, ValueError, OverflowError) as error:
-        warn_once(f"a response costs what was held: {error}")
+        warn_once("cost", f"a response costs what was held: {error}")
     except Exception:
         logger.exception("a reservation ends by itself")

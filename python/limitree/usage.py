@@ -27,7 +27,7 @@ def read_usage(header: str) -> Mapping[str, int] | None:
     while header:
         member = _MEMBER.match(header, place)
         if member is None or int(member[2]) >= 2**53:
-            warn_once("a response has the header x-usage that is not like "
+            warn_once("header", "a response has the header x-usage that is not like "
                       f"\"tokens=812, request=1\": {header[:80]!r}")
             return None
         units[member[1]] = int(member[2])
@@ -38,11 +38,11 @@ def read_usage(header: str) -> Mapping[str, int] | None:
     return units
 
 
-def warn_once(message: str) -> None:
-    """Warn of what responses have used, the first time only: they are many."""
-    if not _warned:
-        _warned.append(message)
+def warn_once(kind: str, message: str) -> None:
+    """Warn of one kind of mistakes the first time only: responses are many."""
+    if kind not in _warned:
+        _warned.add(kind)
         logger.warning("%s", message)
 
 
-_warned: list[str] = []
+_warned: set[str] = set()

@@ -17,7 +17,7 @@ AS_HELD = [59, 600, 2]
 @pytest.fixture(autouse=True)
 def warned(monkeypatch):
     """What was warned of, as if nothing had been before."""
-    monkeypatch.setattr(usage, "_warned", [])
+    monkeypatch.setattr(usage, "_warned", set())
     return usage._warned
 
 

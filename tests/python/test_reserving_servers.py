@@ -18,7 +18,7 @@ import pytest
 import limitree
 from reserving_site import LIMITS, SLOTS
 from servers import redis_server
-from web_servers import gunicorn, uvicorn
+from web_servers import gunicorn, hypercorn, uvicorn
 
 PATIENCE = 60
 THREADS = "-k", "gthread", "--threads", "12"
@@ -31,6 +31,7 @@ KINDS = {
     "drf": (gunicorn, "create_drf()", *THREADS),
     "asgi": (uvicorn, "create_asgi", "--factory"),
     "fastapi": (uvicorn, "create_fastapi", "--factory"),
+    "fastapi-hypercorn": (hypercorn, "create_fastapi()"),
     "django-asgi": (uvicorn, "create_django_asgi", "--factory"),
 }
 WITH_FUNCTIONS = ["flask", "django", "drf", "django-asgi"]
@@ -179,7 +180,8 @@ def test_what_a_response_has_used(kind, upstream, shared):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_never_more_than_the_slots(kind, upstream, shared):
-    more = () if kind == "flask-gevent" else ("--workers", "2")
+    more = (() if kind in ("flask-gevent", "fastapi-hypercorn")
+            else ("--workers", "2"))
     with serving(kind, upstream, shared, *more) as address, looking(
             shared) as left:
         statuses = load(address, 200)
@@ -216,7 +218,7 @@ def load(address, times, clients=8):
     return statuses
 
 
-@pytest.mark.parametrize("kind", ["asgi", "fastapi"])
+@pytest.mark.parametrize("kind", ["asgi", "fastapi", "fastapi-hypercorn"])
 def test_websockets(kind, upstream, shared):
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect

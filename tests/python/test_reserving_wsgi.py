@@ -159,6 +159,18 @@ def test_a_store_that_fails_when_it_is_settled(limiter, monkeypatch):
     assert left(limiter)[2] == 2  # it has ended by itself
 
 
+def test_a_greenlet_that_is_killed_while_it_settles(limiter, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    real = limiter._settle_hold
+    monkeypatch.setattr(limiter, "_settle_hold", lambda *args: real(*args) and
+                        (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        run(behind(limiter, behind(limiter, answering())))
+    assert left(limiter)[2] == 2
+
+
 @pytest.mark.parametrize("reserve", ["30s", 30,
                                      datetime.timedelta(seconds=30)])
 def test_a_stream_renews(limiter, clock, reserve):
@@ -284,6 +296,13 @@ def site(clock):
         assert left(core, "plain") == [5]
         return "x"
 
+    @app.get("/mixed/charged")
+    @limiter.path("plain", cost=2, deduct_when=lambda response: True)
+    @of_key()
+    def mixed_charged():
+        assert left(core, "plain") == [5]
+        return "x"
+
     @app.get("/late")
     def late():
         @flask.stream_with_context
@@ -314,6 +333,11 @@ def test_flask(site, path, status, expected):
     assert run(site, PATH_INFO=path) == status
     assert left(site.core) == expected
     assert left(site.core, "plain") == [5]
+
+
+def test_flask_a_charge_beside_a_reservation(site):
+    assert run(site, PATH_INFO="/mixed/charged") == 200
+    assert left(site.core) == AS_HELD and left(site.core, "plain") == [3]
 
 
 def test_flask_streams_that_break(site):

@@ -1,4 +1,5 @@
-"""Web servers for one test: gunicorn, uWSGI and uvicorn, on a free port."""
+"""Web servers for one test: gunicorn, uWSGI, uvicorn and hypercorn, on a free
+port."""
 
 import contextlib
 import os
@@ -43,6 +44,14 @@ def uwsgi(application, *options, **environment):
 def uvicorn(application, *options, **environment):
     """Yields the address of a uvicorn, once it listens."""
     with _server("-m", "uvicorn", "--port", "0", "--lifespan", "off", *options,
+                 application, environment=environment) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def hypercorn(application, *options, **environment):
+    """Yields the address of a hypercorn, once it listens."""
+    with _server("-m", "hypercorn", "--bind", "127.0.0.1:0", *options,
                  application, environment=environment) as found:
         yield found
 
