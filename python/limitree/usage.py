@@ -27,7 +27,8 @@ def read_usage(header: str) -> Mapping[str, int] | None:
     while header:
         member = _MEMBER.match(header, place)
         if member is None or int(member[2]) >= 2**53:
-            warn_once("header", "a response has the header x-usage that is not like "
+            warn_once("header",
+                      "a response has the header x-usage that is not like "
                       f"\"tokens=812, request=1\": {header[:80]!r}")
             return None
         units[member[1]] = int(member[2])

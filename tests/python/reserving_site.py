@@ -27,12 +27,12 @@ import limitree.fastapi
 import limitree.flask
 import limitree.wsgi
 
-SLOTS = 3
+SLOTS, BUDGET = 3, 10_000  # more than all requests of a test use
 LIMITS = {"schema": {"site": {"limits": [
     {"name": "slots", "concurrent": SLOTS, "hold": "60s"},
-    {"name": "tokens", "count": 1000, "period": "100d", "unit": "tokens",
+    {"name": "tokens", "count": BUDGET, "period": "100d", "unit": "tokens",
      "hold": "60s"}]}}}
-COST = {"tokens": 10}
+COST = {"tokens": 5}
 RESERVE = os.environ.get("RESERVE", "60s")
 PAUSE = 0.02  # between the parts of a stream
 
@@ -293,7 +293,7 @@ def views(asynchronous):
 
 def refused(request):
     from limitree.django import Ratelimited, limiter
-    raise Ratelimited(limiter().peek("site", cost={"tokens": 5000}))
+    raise Ratelimited(limiter().peek("site", cost={"tokens": 2 * BUDGET}))
 
 
 def throttled():
