@@ -61,13 +61,14 @@ class Record:
         #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
 
-    def note(self, ask: PathCosts, decision: Any, limiter: AsyncLimiter
+    def note(self, ask: PathCosts | None, decision: Any, limiter: AsyncLimiter
              ) -> Any:
         """Keep what `limiter` has decided about `ask`, and return it."""
         self.decisions.append(decision)
         if decision.limited:
             self.holds.denied = True
-        self.holds.add(decision, ask, limiter._limiter, limiter)
+        if ask is not None:
+            self.holds.add(decision, ask, limiter._limiter, limiter)
         return decision
 
 
@@ -242,10 +243,13 @@ class LimitreeMiddleware(HeaderMiddleware):
         cost = self._cost
         if callable(cost):
             cost = cast("Cost", await settled(cost(scope)))
-        ask = PathCosts.of(web.paths_of(asked, self._path), cost, self._reserve)
-        limiter = self._lifespan.limiter
-        return cast(Record, scope["limitree"]).note(
-            ask, await ask.authorize(limiter, True), limiter)
+        record: Record = scope["limitree"]
+        paths, limiter = web.paths_of(asked, self._path), self._lifespan.limiter
+        if not self._reserve:
+            return record.note(None, await limiter.authorize_all(
+                paths, cost, levels=True), limiter)
+        ask = PathCosts.of(paths, cost, self._reserve)
+        return record.note(ask, await ask.authorize(limiter, True), limiter)
 
 
 async def settled(value: Any) -> Any:

@@ -148,6 +148,8 @@ class Holds:
     def answer(self, response: Any, streams: bool) -> None:
         """Ask functions about `response`: a stream when it has ended, in the
         context of now."""
+        if self.denied:
+            return
         if streams:
             self._response = response
             self._context = contextvars.copy_context()

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from limitree.demand import Cost
@@ -21,6 +21,7 @@ from limitree.path_costs import PathCosts
 from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.web import (
     Answer,
+    Path,
     Paths,
     denial,
     options_of,
@@ -80,16 +81,20 @@ class LimitreeMiddleware:
         if not paths:
             return self._app(environ, start_response)
         cost = self._cost(environ) if callable(self._cost) else self._cost
-        ask = PathCosts.of(paths, cost, self._reserve)
-        if ask.reserves:
-            return held_body(functools.partial(self._answer, ask), environ,
-                             start_response)
-        return self._answer(ask, environ, start_response)
+        if not self._reserve:
+            return self._answer(paths, cost, environ, start_response)
+        return held_body(functools.partial(self._answer, paths, cost), environ,
+                         start_response)
 
-    def _answer(self, ask: PathCosts, environ: WSGIEnvironment,
-                start_response: StartResponse) -> Iterable[bytes]:
+    def _answer(self, paths: Sequence[Path], cost: Cost,
+                environ: WSGIEnvironment, start_response: StartResponse
+                ) -> Iterable[bytes]:
+        ask = (PathCosts.of(paths, cost, self._reserve) if self._reserve
+               else None)
         try:
-            decision = ask.authorize(self._limiter, True)
+            decision = (
+                self._limiter.authorize_all(paths, cost, levels=True)
+                if ask is None else ask.authorize(self._limiter, True))
         except StoreError as error:
             return _send(unavailable(error), environ, start_response)
         environ[DECISION] = decision
@@ -105,14 +110,15 @@ class LimitreeMiddleware:
         return self._app(environ, start)
 
 
-def note(environ: WSGIEnvironment, ask: PathCosts, decision: Any,
+def note(environ: WSGIEnvironment, ask: PathCosts | None, decision: Any,
          limiter: Limiter) -> None:
     """Hold what `limiter` has reserved, or let go what a denied request holds.
     """
     holds: Holds | None = environ.get(HOLDS)
     if holds is not None:
         holds.denied |= decision.limited
-        holds.add(decision, ask, limiter)
+        if ask is not None:
+            holds.add(decision, ask, limiter)
 
 
 def held_body(app: WSGIApplication, environ: WSGIEnvironment,

@@ -13,7 +13,7 @@ import pytest
 
 import limitree
 from reserving_site import LIMITS
-from web_servers import gunicorn, hypercorn, uvicorn
+from web_servers import gunicorn, hypercorn, uvicorn, uwsgi
 
 PATIENCE = 60
 FOREVER = "/stream?parts=1000000"
@@ -23,6 +23,7 @@ KINDS = {
     "wsgi": (gunicorn, "create_wsgi()", *THREADS),
     "flask": (gunicorn, "create_flask()", *THREADS),
     "flask-gevent": (gunicorn, "create_flask()", *GEVENT),
+    "flask-uwsgi": (uwsgi, "create_flask()", "--threads", "12"),
     "django": (gunicorn, "create_django()", *THREADS),
     "drf": (gunicorn, "create_drf()", *THREADS),
     "asgi": (uvicorn, "create_asgi", "--factory"),

@@ -23,6 +23,7 @@ from reserving_servers import (
 )
 from reserving_site import BUDGET, SLOTS
 
+ONE_PROCESS = ["flask-gevent", "flask-uwsgi", "fastapi-hypercorn"]
 WITH_FUNCTIONS = ["flask", "django", "drf", "django-asgi"]
 
 
@@ -71,8 +72,7 @@ def test_what_a_response_has_used(kind, upstream, shared):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_never_more_than_the_slots(kind, upstream, shared):
-    more = (() if kind in ("flask-gevent", "fastapi-hypercorn")
-            else ("--workers", "2"))
+    more = () if kind in ONE_PROCESS else ("--workers", "2")
     with serving(kind, upstream, shared, *more) as address, looking(
             shared) as left:
         statuses = load(address, 200)
