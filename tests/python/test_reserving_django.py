@@ -216,6 +216,7 @@ urlpatterns = [
     path("slow", slow), path("denied", denied), path("waits", waits),
     path("async/renewed", renewed),
     path("free", lambda request: HttpResponse("x")),
+    path("exempt", lambda request: HttpResponse("x")),
     api("plain", OfKey), api("function", ByStatus),
     api("fails", ByStatus, answer=api_fails),
     api("never", OfKey, Never), api("ours", OfKey, NeverOurs)]
@@ -397,9 +398,10 @@ def failing(get_response):
 def test_paths_of_every_request():
     tree = "schema: {all: {limits: {concurrent: 1, hold: 30s}}}"
     with settings(LIMITS=tree, PATHS=[("all",)], RESERVE="20s",
-                  EXEMPT=["/plain"]):
+                  EXEMPT=["/exempt"]):
         def looks(body):
             assert run("/free") == run_asgi("/free") == 429
+            assert run("/exempt") == run_asgi("/exempt") == 200
             list(body)
 
         assert run("/free", looks=looks) == 200

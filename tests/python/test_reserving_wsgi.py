@@ -353,6 +353,12 @@ def test_flask_errors_that_are_propagated(site):
     assert left(site.core) == FREE
 
 
+def test_flask_views_that_are_exempt(site):
+    site.extensions["used"].exempt(site.view_functions["header"])
+    assert run(site, PATH_INFO="/header") == 200
+    assert left(site.core) == [60, 1000, 2]
+
+
 def test_flask_outside_of_a_server(site):
     with site.test_request_context("/plain"):
         with pytest.raises(RuntimeError, match="nobody would see when the res"):
