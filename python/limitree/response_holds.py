@@ -231,12 +231,22 @@ class Holds:
                     with _no_errors():
                         one.limiter._extend_hold(one.held._hold, hold)
 
+    def use_loop(self) -> None:
+        """Renew on the event loop of this thread what others add, too."""
+        self._loop = asyncio.get_running_loop()
+
     def renew_on_loop(self) -> None:
-        """Do so on the event loop of this thread, if there is one."""
-        if self._timer is None and self.renews:
-            with contextlib.suppress(RuntimeError):
-                self._loop = asyncio.get_running_loop()
-                self._set_timer()
+        """Do so by a timer, if this thread, or the request, has a loop."""
+        if self._timer is not None or not self.renews:
+            return
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            if self._loop is not None:
+                with contextlib.suppress(RuntimeError):  # it is closed
+                    self._loop.call_soon_threadsafe(self.renew_on_loop)
+            return
+        self._set_timer()
 
     def _set_timer(self) -> None:
         halves = [one.ask.hold / 2 for one in self._open if one.ask.hold]

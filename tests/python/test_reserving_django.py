@@ -143,18 +143,21 @@ def waits(request):
 
 
 @of_key(reserve=2)
-async def renewed(request):
-    site = request.limitree.holds._open[0]
-    count = len(renewals)
+def renewed(request):
     for _ in range(3):
-        site.limiter.clock.advance(1.5)
+        limiter().clock.advance(1.5)
         deadline = time.monotonic() + PATIENCE
-        count += 2
+        count = len(renewals) + 2
         while len(renewals) < count:
             assert time.monotonic() < deadline
-            await asyncio.sleep(0.01)
+            time.sleep(0.01)
         assert remaining() == HELD
     return HttpResponse("x")
+
+
+@of_key(reserve=2)
+async def renewed_awaited(request):
+    return await asyncio.to_thread(renewed.__wrapped__, request)
 
 
 renewals = []
@@ -214,7 +217,7 @@ urlpatterns = [
     path("async/stream", stream_awaited),
     path("async/breaks", breaks_awaited),
     path("slow", slow), path("denied", denied), path("waits", waits),
-    path("async/renewed", renewed),
+    path("renewed", renewed), path("async/renewed", renewed_awaited),
     path("free", lambda request: HttpResponse("x")),
     path("exempt", lambda request: HttpResponse("x")),
     api("plain", OfKey), api("function", ByStatus),
@@ -364,7 +367,8 @@ def test_a_stream_renews():
     assert remaining() == AS_HELD
 
 
-def test_a_duration_is_renewed_on_the_loop(monkeypatch):
+@pytest.mark.parametrize("url", ["/renewed", "/async/renewed"])
+def test_a_duration_is_renewed_on_the_loop(url, monkeypatch):
     from limitree.aio import AsyncLimiter
     real = AsyncLimiter._extend_hold
 
@@ -373,7 +377,7 @@ def test_a_duration_is_renewed_on_the_loop(monkeypatch):
         return await real(self, *args)
 
     monkeypatch.setattr(AsyncLimiter, "_extend_hold", extend)
-    assert run("/async/renewed") == 200
+    assert run_asgi(url) == 200
     assert remaining() == AS_HELD
 
 

@@ -18,8 +18,6 @@ def settle_with(response: HttpResponseBase, holds: Holds, is_async: bool
     # Django makes responses of errors such as Http404, which say something.
     holds.failed &= response.status_code >= 500
     holds.answer(response, response.streaming)
-    if is_async:
-        holds.renew_on_loop()
     end = _End(response, holds)
     if response.streaming:
         stream: Any = response

@@ -98,6 +98,7 @@ class LimitreeMiddleware:
 
     async def _answer_awaited(self, request: HttpRequest) -> HttpResponseBase:
         record = begin(request, Record(True, self._is_async))
+        record.holds.use_loop()
         try:
             response = await self._ask_awaited(request, record)
         except (ClientGone, StoreError) as error:
