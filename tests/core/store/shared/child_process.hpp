@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -24,7 +25,10 @@ class ChildProcess {
   }
   ChildProcess(ChildProcess&& other) noexcept
       : process_(std::exchange(other.process_, -1)) {}
-  ChildProcess& operator=(ChildProcess&&) = delete;
+  ChildProcess& operator=(ChildProcess&& other) noexcept {
+    std::swap(process_, other.process_);
+    return *this;
+  }
   ~ChildProcess() {
     if (process_ <= 0) return;
     kill(process_, SIGKILL);
@@ -38,11 +42,22 @@ class ChildProcess {
   int wait() {
     int status = 0;
     waitpid(std::exchange(process_, -1), &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    return outcome_of(status);
+  }
+  // The same if it has ended.
+  std::optional<int> ended() {
+    int status = 0;
+    if (waitpid(process_, &status, WNOHANG) != process_) return std::nullopt;
+    process_ = -1;
+    return outcome_of(status);
   }
   void wait_until_stopped() const { waitpid(process_, nullptr, WUNTRACED); }
 
  private:
+  static int outcome_of(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+
   pid_t process_;
 };
 
