@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/buckets/hold_block.hpp"
 #include "store/shared/mapped_cells.hpp"
 #include "store/shared/shared_store.hpp"
 
@@ -64,7 +65,7 @@ class FileWalk {
     std::vector<bool> taken(file.sizes().log_units);
     cells->lines().each([&](const Cell* cell) {
       if (cell->has_log == 0) return;
-      const LogBlock* const log = cells->memory().block(cell->log);
+      LogBlock* const log = cells->memory().block(cell->log);
       if (log == nullptr) return fault("a cell has no log where it says");
       const std::uint64_t end =
           cell->log - 1 + (static_cast<std::uint64_t>(log->bytes()) + 63) / 64;
@@ -72,6 +73,7 @@ class FileWalk {
         if (taken[unit]) fault("two logs have the same memory");
         taken[unit] = true;
       }
+      if (cell->has_holds()) return look_at_holds(log);
       std::int64_t sum = 0;
       for (std::uint32_t i = 0; i < log->head().size; ++i) {
         sum += log->entry(log->head().first + i).units();
@@ -85,6 +87,24 @@ class FileWalk {
         return fault("memory of logs is lost, or given twice");
       }
     }
+  }
+
+  void look_at_holds(LogBlock* log) {
+    const HoldBlock block(log);
+    if (!block) return fault("a block of holds is damaged");
+    const HoldView view = block.view({});
+    std::int64_t units = 0;
+    std::uint32_t count = 0;
+    for (std::uint32_t i = view.first; i < view.end; ++i) {
+      const Hold& hold = view.holds[i];
+      units += hold.units;
+      count += hold.units > 0 ? 1 : 0;
+      if (i > view.first && ends_before(hold, view.holds[i - 1])) {
+        fault("a hold is not in the order of ends");
+      }
+    }
+    if (units != view.units) fault("holds have another sum");
+    if (count != view.count) fault("holds are miscounted");
   }
 
   shared::SharedMemory& memory_;
