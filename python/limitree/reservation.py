@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Coroutine, Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
@@ -44,6 +45,7 @@ class Reserved:
         self.decision = decision
         self._hold = hold
         self._is_open = decision.held > 0  # neither settled nor cancelled here
+        self._process = os.getpid()
 
     @property
     def receipt(self) -> str:
@@ -62,6 +64,14 @@ class Reserved:
         except (TypeError, ValueError, OverflowError):
             self._is_open = was_open  # nothing was asked
             raise
+
+    @property
+    def _ends_here(self) -> bool:
+        """Whether the end of the block ends the hold.
+
+        A child of fork leaves the block, too: its parent is still inside.
+        """
+        return self._is_open and self._process == os.getpid()
 
     @property
     def limited(self) -> bool:
@@ -184,7 +194,7 @@ class Reservation(Reserved):
     def __exit__(self, kind: type[BaseException] | None,
                  error: BaseException | None,
                  trace: TracebackType | None) -> None:
-        if not self._is_open:
+        if not self._ends_here:
             return
         if kind is None:
             self.settle()
@@ -222,7 +232,7 @@ class AsyncReservation(Reserved):
     async def __aexit__(self, kind: type[BaseException] | None,
                         error: BaseException | None,
                         trace: TracebackType | None) -> None:
-        if not self._is_open:
+        if not self._ends_here:
             return
         if kind is None:
             await self.settle()
