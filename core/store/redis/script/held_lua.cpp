@@ -83,10 +83,12 @@ local function read_held(h)
       rebuild(h, shift)
       h.base, h.now, h.tat = now, <nano>, h.tat + shift
     end
-  elseif found and h.interval then
+  end
+  -- The head is older if a process whose limit has no `hold` has charged.
+  if found and h.interval then
     if not string.find(found, '^%d+$') then return false end
     found = string.rep('0', 19 - #found) .. found
-    h.tat = (sub(found, 1, -4) - now) * 1000 + sub(found, -3)
+    h.tat = (sub(found, 1, -4) - h.base) * 1000 + sub(found, -3)
   elseif found and h.counts then
     local a, b = match(found, '^(%d+):(%d+)$')
     if not a then return false end
