@@ -41,7 +41,8 @@ class HoldTrouble : public testing::Test {
  protected:
   using Set = std::pair<const char*, std::string>;
 
-  void open(int port, std::vector<Set> more = {}) {
+  void open(int port, std::vector<Set> more = {},
+            std::string_view yaml = kYaml) {
     more.insert(more.begin(),
                 {{"store", "redis://127.0.0.1:" + std::to_string(port)},
                  {"timeout", "30s"}});
@@ -49,7 +50,7 @@ class HoldTrouble : public testing::Test {
     for (const auto& [name, value] : more) {
       ASSERT_TRUE(set_option(name, value, &options).ok());
     }
-    limiter_.emplace(std::make_shared<const Tree>(loaded(kYaml)), options,
+    limiter_.emplace(std::make_shared<const Tree>(loaded(yaml)), options,
                      std::move(make_store(options).value()));
   }
 
@@ -183,6 +184,38 @@ TEST_F(HoldTrouble, TheAnswerToAReservationIsLost) {
   EXPECT_EQ(settle(0), "");
   EXPECT_EQ(decision_.held, 2);
   EXPECT_EQ(left(), Numbers({58, 1000, 2}));
+}
+
+// A new configuration reaches one process after the other.
+TEST_F(HoldTrouble, SomeProcessesDoNotKnowHoldYet) {
+  for (const std::string& rule :
+       {std::string("period: 100d, unit: tokens"),
+        std::string("period: 90d, unit: tokens, algorithm: fixed_window")}) {
+    server_.cli({"FLUSHALL"});
+    const std::string before =
+        "schema: {job: {limits: {count: 1000, " + rule + "}}}";
+    const std::string after =
+        "schema: {job: {limits: {count: 1000, " + rule + ", hold: 20h}}}";
+    open(server_.port(), {}, before);
+    ASSERT_EQ(decide(Operation::kAuthorize, 0, 100), "");
+    open(server_.port(), {}, after);
+    EXPECT_EQ(left(), Numbers({900}));
+    ASSERT_EQ(reserve(300), "");
+    const HoldId held = id_;
+    EXPECT_EQ(left(), Numbers({600}));
+    open(server_.port(), {}, before);
+    EXPECT_EQ(left(), Numbers({900})) << "knows nothing of what is held";
+    ASSERT_EQ(decide(Operation::kAuthorize, 0, 200), "");
+    open(server_.port(), {}, after);
+    EXPECT_EQ(left(), Numbers({400}));
+    EXPECT_EQ(reserve(401), "");
+    EXPECT_TRUE(decision_.limited);
+    id_ = held;
+    EXPECT_EQ(settle(30), "");
+    EXPECT_EQ(left(), Numbers({670}));
+    open(server_.port(), {}, before);
+    EXPECT_EQ(left(), Numbers({670}));
+  }
 }
 
 struct Substitute {
