@@ -163,6 +163,31 @@ class HoldsTest : public testing::TestWithParam<Shape> {
     EXPECT_GE(most, std::min<std::int64_t>(100, GetParam().count / 4));
   }
 
+  // Holds as much as a bucket can.
+  void fill(Store* store) {
+    Limit large = limit_;
+    large.rate = {Duration(1000), 2 * kMaxHolds};
+    Plan plan(Operation::kReserve);
+    plan.segments.push_back({"full", Segment::Kind::kCaller});
+    plan.add_level(&large, 0, 1, 1);
+    for (std::uint32_t i = 0; i < kMaxHolds; ++i) {
+      plan.reservation.id = {1, i};
+      ASSERT_TRUE(store->decide(&plan).ok());
+      ASSERT_FALSE(plan.levels[0].verdict.limited);
+      now_ += 1;
+    }
+    plan.reservation.id = {2, 0};
+    ASSERT_TRUE(store->decide(&plan).ok());
+    const Verdict& verdict = plan.levels[0].verdict;
+    EXPECT_TRUE(verdict.limited);
+    EXPECT_EQ(verdict.remaining, kMaxHolds);
+    EXPECT_EQ(verdict.retry_after,
+              large.rules->hold - Duration(std::int64_t{kMaxHolds}));
+    now_ += verdict.retry_after.count();
+    ASSERT_TRUE(store->decide(&plan).ok());
+    EXPECT_FALSE(plan.levels[0].verdict.limited);
+  }
+
   std::int64_t now_ = kStart;
   std::mt19937_64 random_{42};
   const Limit limit_ = limit_of(GetParam());
@@ -208,28 +233,9 @@ TEST_P(HoldsTest, AClockThatIsSetBack) {
 
 TEST_P(HoldsTest, AFurtherHoldIsDeniedUntilOneEnds) {
   MemoryStore store(1000, clock());
-  store_ = &store;
-  Limit large = limit_;
-  large.rate = {Duration(1000), 2 * kMaxHolds};
-  Plan plan(Operation::kReserve);
-  plan.segments.push_back({"full", Segment::Kind::kCaller});
-  plan.add_level(&large, 0, 1, 1);
-  for (std::uint32_t i = 0; i < kMaxHolds; ++i) {
-    plan.reservation.id = {1, i};
-    ASSERT_TRUE(store.decide(&plan).ok());
-    ASSERT_FALSE(plan.levels[0].verdict.limited);
-    now_ += 1;
-  }
-  plan.reservation.id = {2, 0};
-  ASSERT_TRUE(store.decide(&plan).ok());
-  const Verdict& verdict = plan.levels[0].verdict;
-  EXPECT_TRUE(verdict.limited);
-  EXPECT_EQ(verdict.remaining, kMaxHolds);
-  EXPECT_EQ(verdict.retry_after,
-            large.rules->hold - Duration(std::int64_t{kMaxHolds}));
-  now_ += verdict.retry_after.count();
-  ASSERT_TRUE(store.decide(&plan).ok());
-  EXPECT_FALSE(plan.levels[0].verdict.limited);
+  fill(&store);
+  SharedFile file(1000, clock());
+  fill(file.open().get());
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, HoldsTest, testing::ValuesIn(kShapes),
