@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -60,7 +59,8 @@ void raise_to(std::int64_t value, std::atomic<std::int64_t>* most) {
   }
 }
 
-// One limiter, as each process has its own.
+// What one thread does.  Copies share their limiter, as threads of a process
+// do.
 class Caller {
  public:
   Caller(const std::string& url, Board* board) : board_(*board) {
@@ -74,8 +74,9 @@ class Caller {
           {"timeout", "30s"}}) {
       EXPECT_TRUE(set_option(name, value, &options).ok());
     }
-    limiter_.emplace(std::make_shared<const Tree>(loaded(kYaml)), options,
-                     std::move(make_store(options).value()));
+    limiter_ = std::make_shared<Limiter>(
+        std::make_shared<const Tree>(loaded(kYaml)), options,
+        std::move(make_store(options).value()));
   }
 
   // Returns false if that was denied, or failed.
@@ -130,7 +131,7 @@ class Caller {
   }
 
   Board& board_;
-  std::optional<Limiter> limiter_;
+  std::shared_ptr<Limiter> limiter_;
   HoldId id_;
   LevelReports reports_;
   Decision decision_;
@@ -138,8 +139,8 @@ class Caller {
 
 class HoldChaos : public testing::Test {
  protected:
-  // Starts processes, and kills `kills` of them, each at a random moment
-  // within `longest`.
+  // Starts processes of two threads, and kills `kills` of them, each at a
+  // random moment within `longest`.
   void kill_workers(const std::string& url, int kills,
                     std::chrono::microseconds longest) {
     std::vector<ChildProcess> workers;
