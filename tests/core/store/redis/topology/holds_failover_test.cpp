@@ -117,7 +117,47 @@ TEST(HoldsFailover, WhatAReplicaHadCountsOn) {
   EXPECT_EQ(caller.left("a"), Numbers({919, 2}));
 }
 
-// Names whose slots belong to three primaries: one of them denies, or is gone.
+// The primary that is asked last is gone: what was held by the others before is
+// given back.
+TEST(HoldsFailover, OneOfSeveralPrimariesIsGone) {
+  // The others go on.
+  ClusterFixture fixture({"cluster-require-full-coverage no"});
+  Caller caller(fixture.url());
+  caller.await_store();
+  const auto keys_of_last = [&] { return fixture.node(2).cli({"DBSIZE"}); };
+  std::vector<std::string_view> others;
+  std::string_view of_last;
+  for (const std::string_view name : {"a", "b", "c", "d", "e", "f"}) {
+    const std::string before = keys_of_last();
+    const HoldId id = caller.new_id();
+    ASSERT_TRUE(caller.decide(Operation::kReserve, {name}, 1, 400, id));
+    const bool is_new = keys_of_last() != before;
+    if (is_new) of_last = name;
+    if (!is_new) others.push_back(name);
+    ASSERT_TRUE(caller.decide(Operation::kSettle, {name}, kAsHeld, 0, id));
+  }
+  ASSERT_FALSE(of_last.empty());
+  ASSERT_FALSE(others.empty());
+  fixture.node(2).kill();
+  std::vector<std::string_view> all = others;
+  all.push_back(of_last);
+  int failed = 0;
+  await("a replica", [&] {
+    const HoldId id = caller.new_id();
+    if (caller.decide(Operation::kReserve, all, 1, 400, id)) {
+      EXPECT_EQ(caller.decision.held, static_cast<int>(2 * all.size()));
+      return caller.decide(Operation::kSettle, all, kAsHeld, 0, id);
+    }
+    ++failed;
+    for (const std::string_view name : others) {
+      EXPECT_EQ(caller.left(name), Numbers({1000, 2})) << name;
+    }
+    return testing::Test::HasFailure();
+  });
+  EXPECT_GT(failed, 0);
+}
+
+// Names whose slots belong to three primaries, of which one denies.
 TEST(HoldsFailover, ACallOverSeveralSlots) {
   ClusterFixture fixture;
   Caller caller(fixture.url());
