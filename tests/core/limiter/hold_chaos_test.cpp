@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/sanitizers.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/shared/child_process.hpp"
 #include "core/store/shared/file_walk.hpp"
@@ -197,7 +198,7 @@ class HoldChaos : public testing::Test {
 
 TEST_F(HoldChaos, Shared) {
   const TemporaryFolder folder("chaos");
-  run("shm://" + folder.path() + "/limits", 40, 12,
+  run("shm://" + folder.path() + "/limits", kSanitized ? 5 : 25, 12,
       std::chrono::milliseconds(3));
   SharedStore::Settings settings;
   settings.url.path = folder.path() + "/limits";
@@ -209,8 +210,8 @@ TEST_F(HoldChaos, Shared) {
 
 TEST_F(HoldChaos, Redis) {
   const redis::RedisServer server;
-  run("redis://127.0.0.1:" + std::to_string(server.port()), 20, 12,
-      std::chrono::milliseconds(10));
+  run("redis://127.0.0.1:" + std::to_string(server.port()), kSanitized ? 5 : 20,
+      12, std::chrono::milliseconds(10));
 }
 
 }  // namespace
