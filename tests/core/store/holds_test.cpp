@@ -163,6 +163,28 @@ class HoldsTest : public testing::TestWithParam<Shape> {
     EXPECT_GE(most, std::min<std::int64_t>(100, GetParam().count / 4));
   }
 
+  void set_back() {
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      const Level level =
+          decide(Operation::kReserve, 1, {1, i}, seconds(30 + i));
+      ASSERT_EQ(level.verdict.charged,
+                i < static_cast<std::uint64_t>(limit_.count));
+    }
+    const std::int64_t held = std::min<std::int64_t>(40, limit_.count);
+    now_ -= Duration(seconds(1800)).count();
+    EXPECT_EQ(decide(Operation::kLook, 0).verdict.remaining,
+              limit_.count - held);
+    now_ -= Duration(std::chrono::hours(26)).count();
+    const Level level = decide(Operation::kReserve, 1, {2, 0});
+    const bool is_free = limit_.rules->frees || held < limit_.count;
+    EXPECT_EQ(level.verdict.limited, !is_free);
+    const Level settled = decide(Operation::kSettle, 0, {1, 3});
+    EXPECT_FALSE(settled.verdict.charged);
+    if (limit_.rules->frees) {
+      EXPECT_EQ(settled.verdict.remaining, limit_.count - 1);
+    }
+  }
+
   // Holds as much as a bucket can.
   void fill(Store* store) {
     Limit large = limit_;
@@ -210,24 +232,14 @@ TEST_P(HoldsTest, Shared) {
 // A clock that is set back lets holds last longer, but not by more than a hold
 // can be.
 TEST_P(HoldsTest, AClockThatIsSetBack) {
-  MemoryStore store(1000, clock());
-  store_ = &store;
-  for (std::uint64_t i = 0; i < 40; ++i) {
-    const Level level = decide(Operation::kReserve, 1, {1, i}, seconds(30 + i));
-    ASSERT_EQ(level.verdict.charged,
-              i < static_cast<std::uint64_t>(limit_.count));
-  }
-  const std::int64_t held = std::min<std::int64_t>(40, limit_.count);
-  now_ -= Duration(seconds(1800)).count();
-  EXPECT_EQ(decide(Operation::kLook, 0).verdict.remaining, limit_.count - held);
-  now_ -= Duration(std::chrono::hours(26)).count();
-  const Level level = decide(Operation::kReserve, 1, {2, 0});
-  const bool is_free = limit_.rules->frees || held < limit_.count;
-  EXPECT_EQ(level.verdict.limited, !is_free);
-  const Level settled = decide(Operation::kSettle, 0, {1, 3});
-  EXPECT_FALSE(settled.verdict.charged);
-  if (limit_.rules->frees) {
-    EXPECT_EQ(settled.verdict.remaining, limit_.count - 1);
+  MemoryStore memory(1000, clock());
+  SharedFile file(1000, clock());
+  const auto shared = file.open();
+  for (Store* const store :
+       {static_cast<Store*>(&memory), static_cast<Store*>(shared.get())}) {
+    store_ = store;
+    now_ = kStart;
+    set_back();
   }
 }
 
