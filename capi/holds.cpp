@@ -48,7 +48,7 @@ limitree_status decide(limitree_limiter* limiter, const HoldCall& call,
   });
 }
 
-// Calls `decides` with a new id, which goes to *hold if there was no mistake.
+// Calls `decides` with a new id, which goes to *hold if the store may hold.
 template <typename Decides>
 limitree_status with_new_id(limitree_limiter* limiter, limitree_hold* hold,
                             Decides&& decides) noexcept {
@@ -58,7 +58,9 @@ limitree_status with_new_id(limitree_limiter* limiter, limitree_hold* hold,
     made = {{id.high, id.low}, {0, 0}};
   }
   const limitree_status status = decides(hold == nullptr ? nullptr : &made);
-  if (status >= LIMITREE_OK && hold != nullptr) *hold = made;
+  const bool may_hold =
+      status >= LIMITREE_OK || status == LIMITREE_STORE_TIMEOUT;
+  if (may_hold && hold != nullptr) *hold = made;
   return status;
 }
 

@@ -631,7 +631,8 @@ typedef struct limitree_hold {
  * limit says `unsettled: free`.
  *
  * Sets *hold, which goes to limitree_settle, _cancel and _extend with the same
- * paths; decision->held is the number of levels that hold.
+ * paths; decision->held is the number of levels that hold.  Sets it also for
+ * LIMITREE_STORE_TIMEOUT: the store may hold, and limitree_cancel ends that.
  * LIMITREE_INVALID_ARGUMENT if `hold_ns` is negative or more than
  * LIMITREE_MAX_HOLD_NS, and as for limitree_decide_costs.  Since 0.1.
  */
