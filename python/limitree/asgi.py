@@ -30,7 +30,7 @@ from limitree.lifespan import (
 )
 from limitree.limits import Limits
 from limitree.path_costs import PathCosts
-from limitree.response_holds import Holds, Reserve, reserve_of
+from limitree.response_holds import NOTHING, Holds, Reserve, reserve_of
 from limitree.wait import Clock
 
 __all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
@@ -54,7 +54,7 @@ class Record:
         self.decisions: list[Any] = []
         #: What is held until the response has ended, or the websocket is
         #: closed.
-        self.holds = Holds()
+        self.holds = NOTHING
         #: The answers to limits that were decided in one step with others, but
         #: have not been asked yet.
         self.ahead: dict[Any, Any] = {}
@@ -65,9 +65,11 @@ class Record:
              ) -> Any:
         """Keep what `limiter` has decided about `ask`, and return it."""
         self.decisions.append(decision)
-        if decision.limited:
+        if self.holds.open and decision.limited:
             self.holds.denied = True
         if ask is not None:
+            if self.holds is NOTHING:
+                self.holds = Holds()
             self.holds.add(decision, ask, limiter._limiter, limiter)
         return decision
 
@@ -102,10 +104,11 @@ class HeaderMiddleware:
                 await self.serve(scope, receive, self._watched(record, send))
             except Exception:
                 # A client that goes away, which cancels, has used something.
-                record.holds.failed = not record.holds.started
+                if record.holds.open:
+                    record.holds.failed = not record.holds.started
                 raise
             finally:
-                if record.holds:
+                if record.holds.open:
                     await record.holds.end_awaited()
 
     def check(self) -> None:
@@ -130,14 +133,14 @@ class HeaderMiddleware:
             nonlocal has_trailers
             kind = message["type"]
             if kind in _STARTS:
-                if record.holds:
+                if record.holds.open:
                     has_trailers = message.get("trailers", False)
                     record.holds.start(_texts(message.get("headers", ())))
                 if record.decisions:
                     own = combined(record.decisions, self._style, self._reset)
                     message["headers"] = _added(message.get("headers", ()), own)
             await send(message)
-            if (record.holds and kind in _ENDS and not has_trailers
+            if (record.holds.open and kind in _ENDS and not has_trailers
                     and not message.get("more_body")):
                 await record.holds.end_awaited()
         return watched

@@ -10,7 +10,7 @@ import contextlib
 import contextvars
 import datetime
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from limitree.errors import StoreError
@@ -98,32 +98,30 @@ class Holds:
     itself.
     """
 
-    __slots__ = ("_context", "_loop", "_open", "_renewing", "_response",
-                 "_timer", "_usage", "denied", "failed", "is_over", "started")
-
-    def __init__(self) -> None:
-        self._open: list[_Open] = []
-        self._response: Any = None  # a stream, of which functions say later
-        self._context: contextvars.Context | None = None
-        self._usage: Mapping[str, int] | None = None
-        self._loop: Any = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._renewing: asyncio.Task[None] | None = None
-        #: A later limit has denied the request, so nothing was used.
-        self.denied = False
-        #: The handler has raised an error, so nothing was used unless the
-        #: response to that says so.
-        self.failed = False
-        self.started = False  #: status and headers are known
-        self.is_over = False  #: the end of the response is not seen any more
+    # Every request has one, and few hold something: these are not set until
+    # they are needed.
+    open: Sequence[_Open] = ()  #: what is held
+    _response: Any = None  # a stream, of which functions say later
+    _context: contextvars.Context | None = None
+    _usage: Mapping[str, int] | None = None
+    _loop: Any = None
+    _timer: asyncio.TimerHandle | None = None
+    _renewing: asyncio.Task[None] | None = None
+    #: A later limit has denied the request, so nothing was used.
+    denied = False
+    #: The handler has raised an error, so nothing was used unless the response
+    #: to that says so.
+    failed = False
+    started = False  #: status and headers are known
+    is_over = False  #: the end of the response is not seen any more
 
     def __bool__(self) -> bool:
-        return bool(self._open)
+        return bool(self.open)
 
     @property
     def can_be_awaited(self) -> bool:
         """Whether all was added with the limiter for asyncio."""
-        return all(one.awaited is not None for one in self._open)
+        return all(one.awaited is not None for one in self.open)
 
     def add(self, decision: Any, ask: PathCosts, limiter: Limiter,
             awaited: AsyncLimiter | None = None) -> None:
@@ -133,7 +131,8 @@ class Holds:
         renewed on the event loop.
         """
         if isinstance(decision, Reserved) and decision.held:
-            self._open.append(_Open(decision, ask, limiter, awaited))
+            one = _Open(decision, ask, limiter, awaited)
+            self.open = [*self.open, one]
             if awaited is not None:
                 self.renew_on_loop()
 
@@ -154,7 +153,7 @@ class Holds:
             self._response = response
             self._context = contextvars.copy_context()
             return
-        for one in self._open:
+        for one in self.open:
             one.look_at(response)
 
     # ---- Its end ------------------------------------------------------------
@@ -196,7 +195,7 @@ class Holds:
     def _ending(self) -> Iterator[tuple[_Open, Used]]:
         """Yield what is still to be settled, and as what."""
         self.is_over = True
-        found, self._open = self._open, []
+        found, self.open = self.open, ()
         self._stop()
         for one in found:
             if one.held._is_open:  # the handler has not settled it
@@ -219,11 +218,11 @@ class Holds:
     @property
     def renews(self) -> bool:
         """Whether something is held for a duration of the option."""
-        return any(one.ask.hold for one in self._open)
+        return any(one.ask.hold for one in self.open)
 
     def renew(self) -> None:
         """Extend what is held, when half of its duration has passed."""
-        for one in self._open:
+        for one in self.open:
             hold, now = one.ask.hold, one.now()
             if hold and now - one.renewed >= hold * 5e8:
                 one.renewed = now
@@ -249,7 +248,7 @@ class Holds:
         self._set_timer()
 
     def _set_timer(self) -> None:
-        halves = [one.ask.hold / 2 for one in self._open if one.ask.hold]
+        halves = [one.ask.hold / 2 for one in self.open if one.ask.hold]
         self._timer = (self._loop.call_later(min(halves), self._tick)
                        if halves else None)
 
@@ -257,7 +256,7 @@ class Holds:
         self._renewing = self._loop.create_task(self._renew_awaited())
 
     async def _renew_awaited(self) -> None:
-        for one in self._open[:]:
+        for one in self.open:
             if one.ask.hold and one.held._is_open:
                 with _no_errors():
                     await one.awaited._extend_hold(one.held._hold, one.ask.hold)
@@ -288,3 +287,7 @@ def _no_errors() -> Iterator[None]:
         warn_once("cost", f"a response costs what was held: {error}")
     except Exception:
         logger.exception("a reservation ends by itself")
+
+
+#: What most requests hold.
+NOTHING = Holds()
