@@ -51,6 +51,8 @@ HeldBucket::HeldBucket(const Limit& limit, const HeldState& state,
     : limit_(limit), now_(now), view_(view), course_{state, view.units, now} {
   FixedWindow::State& window = course_.state.window;
   const bool counts = limit.algorithm == Algorithm::kFixedWindow;
+  // holds.json has it so: what ends while a window has no units counts in the
+  // window of the next request.
   if (counts && window.units == 0) window.start = window_at(now).start;
   const auto book = [this](Hold ended) {
     if (ended.units == 0) return;

@@ -18,6 +18,13 @@ class HeldModel {
  public:
   explicit HeldModel(const Limit& limit) : limit_(limit) {}
 
+  // A request comes.  What has ended counts in its window, unless units of an
+  // earlier one are known.
+  void meet(std::int64_t now) {
+    if (is_window() && used_ == 0) start_ = now - now % period();
+    go_to(now);
+  }
+
   // Brings to book what has ended.
   void go_to(std::int64_t now) {
     while (!holds_.empty() && end_of(holds_[0]) <= now) {

@@ -118,10 +118,10 @@ class HoldsTest : public testing::TestWithParam<Shape> {
     return ids_[ids_.size() - 1 - random_() % last];
   }
 
-  void step() {
-    now_ += static_cast<std::int64_t>(random_() % 60'000'000);
+  void step(std::uint64_t pause) {
+    now_ += static_cast<std::int64_t>(random_() % pause);
     if (random_() % 300 == 0) now_ += limit_.period.count() + 17;
-    model_.go_to(now_);
+    model_.meet(now_);
     const auto most = static_cast<std::uint64_t>(limit_.count);
     const auto cost = static_cast<std::int64_t>(
         random_() % 50 == 0 ? random_() % (most + 2) : 1 + random_() % 3);
@@ -156,7 +156,7 @@ class HoldsTest : public testing::TestWithParam<Shape> {
     std::int64_t most = 0;
     for (int i = 0; i < 6000 && !HasFailure(); ++i) {
       SCOPED_TRACE("step " + std::to_string(i));
-      step();
+      step(60'000'000);
       most = std::max(most, static_cast<std::int64_t>(model_.size()));
     }
     // Several pages, where the limit allows that.
@@ -227,6 +227,16 @@ TEST_P(HoldsTest, Shared) {
   SharedFile file(1000, clock());
   const auto store = file.open();
   run(store.get());
+}
+
+// Windows and holds end between one request and the next.
+TEST_P(HoldsTest, FewRequests) {
+  MemoryStore store(1000, clock());
+  store_ = &store;
+  for (int i = 0; i < 6000 && !HasFailure(); ++i) {
+    SCOPED_TRACE("step " + std::to_string(i));
+    step(12'000'000'000);
+  }
 }
 
 // A clock that is set back lets holds last longer, but not by more than a hold
