@@ -70,6 +70,10 @@ HeldBucket::HeldBucket(const Limit& limit, const HeldState& state,
     book(far);
     view_.pages = nullptr;  // they have these holds, too
   }
+  if (view_.first == view_.end) {  // whatever a damaged file says
+    view_.count = 0;
+    view_.units = course_.held = 0;
+  }
   course_.at = now;
   if (counts) {
     const FixedWindow today(window, window_at(now));

@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/plan.hpp"
 #include "random_input.hpp"
@@ -44,21 +45,26 @@ SharedStore::Settings settings_for(std::int64_t* now) {
   return settings;
 }
 
-const std::array<Limit, 6>& limits() {
-  static const std::array<Limit, 6> all = [] {
-    std::array<Limit, 6> made;
+// The last three can hold.
+const std::array<Limit, 9>& limits() {
+  static const std::array<Limit, 9> all = [] {
+    std::array<Limit, 9> made;
     std::size_t i = 0;
     for (const Algorithm algorithm :
          {Algorithm::kGcra, Algorithm::kFixedWindow, Algorithm::kSlidingTail,
           Algorithm::kLeakyStep, Algorithm::kSlidingWindow,
-          Algorithm::kSlidingLog}) {
+          Algorithm::kSlidingLog, Algorithm::kGcra, Algorithm::kFixedWindow,
+          Algorithm::kConcurrent}) {
+      const bool holds = i > 5;
       Limit& limit = made[i++];
       limit.rate = make_rate(9, std::chrono::seconds(1), 9).value();
       limit.count = 9;
       limit.period = std::chrono::seconds(1);
       limit.algorithm = algorithm;
-      if (algorithm == Algorithm::kGcra) continue;
+      if (algorithm == Algorithm::kGcra && !holds) continue;
       Rules rules;
+      if (holds) rules.hold = std::chrono::milliseconds(700);
+      rules.frees = algorithm == Algorithm::kConcurrent;
       if (algorithm == Algorithm::kSlidingWindow) {
         rules.bucket = std::chrono::milliseconds(100);
       }
@@ -72,14 +78,23 @@ const std::array<Limit, 6>& limits() {
 
 void ask(Store* store, RandomInput* input) {
   constexpr std::array kOperations = {Operation::kAuthorize, Operation::kPeek,
-                                      Operation::kSpend, Operation::kRefund};
+                                      Operation::kSpend,     Operation::kRefund,
+                                      Operation::kReserve,   Operation::kLook,
+                                      Operation::kSettle,    Operation::kExtend};
   Plan plan(kOperations[input->byte() % kOperations.size()]);
+  std::vector<FoundHold> found;
+  if (plan.only_looks) plan.found = &found;
+  plan.reservation = {{7, input->byte() % 8U},
+                      std::chrono::milliseconds(1 + 8 * input->byte())};
   const std::string name(1, static_cast<char>('a' + input->byte() % 8));
   plan.segments.emplace_back(name, Segment::Kind::kCaller);
   plan.segments.emplace_back("x", Segment::Kind::kExact);
   for (std::uint32_t depth = 1; depth <= 2; ++depth) {
-    plan.add_level(&limits()[input->byte() % limits().size()], 0u, depth,
-                   input->byte() % 12);
+    const bool about_hold = is_about_hold(plan.operation);
+    const std::size_t first = about_hold ? 6 : 0;
+    plan.add_level(
+        &limits()[first + input->byte() % (limits().size() - first)], 0u, depth,
+        input->byte() % 12 - (plan.operation == Operation::kSettle ? 1 : 0));
   }
   // A request may fail: then it says why.
   const Status status = store->decide(&plan);

@@ -53,9 +53,13 @@ HoldBlock::HoldBlock(LogBlock* block) : block_(block) {
 
 HoldView HoldBlock::view(const Rate& rate) const {
   const LogBlock::Head& log = block_->head();
-  return {holds(),      has_summaries_of(rate) ? pages() : nullptr,
-          log.first,    log.first + log.size,
-          head().count, log.sum};
+  // In a damaged file the head may count more than there are.
+  return {holds(),
+          has_summaries_of(rate) ? pages() : nullptr,
+          log.first,
+          log.first + log.size,
+          std::min(head().count, log.size),
+          log.sum};
 }
 
 bool HoldBlock::can_edit(const HeldBucket& bucket) const {
