@@ -77,11 +77,12 @@ local function read_held(h)
       h.c = unpack_bytes('<ddddddddddd', head)
     h.dir, h.tat, h.start = sub(head, 89), state, state
     h.now = (now - h.base) * 1000 + <nano>
-    if math.abs(h.now) > 2.6e14 or
-      h.interval and (interval ~= h.interval or most ~= h.most) then
-      local shift = (h.base - now) * 1000
+    local far = math.abs(h.now) > 2.6e14
+    if far or h.interval and (interval ~= h.interval or most ~= h.most) then
+      local shift = far and (h.base - now) * 1000 or 0
       rebuild(h, shift)
-      h.base, h.now, h.tat = now, <nano>, h.tat + shift
+      h.base, h.now = h.base - shift / 1000, h.now + shift
+      if h.tat > -9e15 then h.tat = h.tat + shift end  -- or none is known
     end
   end
   -- The head is older if a process whose limit has no `hold` has charged.

@@ -155,26 +155,33 @@ local function find_hold(h, id)
     end
   end
 end
+-- For another limit, or with instants after another base.
 local function rebuild(h, shift)
-  local holds, held = {}, 0
+  local holds, entries, held, count = {}, {}, 0, 0
   load_pages(h, 1, #h.dir)
   for place = 1, #h.dir, 64 do
     local text, number = page_at(h, place)
-    for at = 1, #text, 32 do
-      local stop, n = unpack_bytes('<dd', text, at)
-      holds[#holds + 1] =
-        pack('<dd', stop + shift, n) .. sub(text, at + 16, at + 31)
-      held = held + n
+    if shift == 0 and text ~= '' then
+      local entry = entry_of(h, number, text)
+      local _, n, _, _, units = unpack_bytes('<ddddd', entry)
+      entries[#entries + 1], h.dirty[number] = entry, nil  -- as it was
+      held, count = held + units, count + n
+    else
+      for at = 1, #text, 32 do
+        local stop, n = unpack_bytes('<dd', text, at)
+        holds[#holds + 1] =
+          pack('<dd', stop + shift, n) .. sub(text, at + 16, at + 31)
+        held = held + n
+      end
+      drop_page(h, number)
     end
-    drop_page(h, number)
   end
-  local entries = {}
   for first = 1, #holds, 24 do
     entries[#entries + 1] = new_entry(h,
       table.concat(holds, '', first, min(first + 23, #holds)))
   end
   h.dir, h.b, h.booked = table.concat(entries), -1, true
-  h.count, h.held = #holds, held
+  h.count, h.held = count + #holds, held
 end
 )";
 

@@ -75,7 +75,10 @@ class DamagedHolds {
     cells().lines().each([&](Cell* one) { found = one; });
     return found;
   }
-  LogBlock* block() { return cells().memory().block(cell()->log); }
+  LogBlock* block() {
+    const std::uint64_t log = cell()->log;
+    return cells().memory().block(log);
+  }
 
   // All that the cell and its block say.
   std::array<std::span<unsigned char>, 2> bytes() {

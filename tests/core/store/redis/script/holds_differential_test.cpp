@@ -324,6 +324,8 @@ TEST_F(HoldsDifferential, ManyHolds) {
     SCOPED_TRACE("limit " + std::to_string(index));
     Limit large = limits_[index];
     large.rate.capacity = 3000;
+    Limit other = large;  // of a process that has not reloaded yet
+    other.rate.capacity = 2900;
     std::vector<HoldId> ids;
     for (int i = 0; i < 4000; ++i) {
       clock_.advance(Duration(up_to(2'000'000)));
@@ -332,12 +334,12 @@ TEST_F(HoldsDifferential, ManyHolds) {
       if (i % 4 == 3) {
         one.plan.reservation.id = ids[static_cast<std::size_t>(
             up_to(static_cast<std::int64_t>(ids.size()) - 1))];
-        one.add(large, one_in(2) ? kAsHeld : 0);
+        one.add(i % 70 < 9 ? other : large, one_in(2) ? kAsHeld : 0);
       } else {
         one.plan.reservation = {{random_(), random_()},
                                 Duration(1 + up_to(20'000'000'000))};
         ids.push_back(one.plan.reservation.id);
-        one.add(large, 1 + up_to(1));
+        one.add(i % 70 < 9 ? other : large, 1 + up_to(1));
       }
       Asked two = one;
       ASSERT_TRUE(memory_.decide(&one.plan).ok());
@@ -350,6 +352,24 @@ TEST_F(HoldsDifferential, ManyHolds) {
     EXPECT_EQ(script_.forgotten(), 1);
     const Reply keys = script_.send_words({"KEYS", "*"});
     EXPECT_EQ(keys->elements, 0u) << "what was held stays";
+  }
+}
+
+TEST_F(HoldsDifferential, AClockThatIsSetBackByYears) {
+  for (const std::size_t index : {0u, 1u, 3u, 8u}) {
+    for (const int days : {0, 2, -400, 0, 400, -90}) {
+      clock_.advance(std::chrono::days(days));
+      for (const Operation operation :
+           {Operation::kReserve, Operation::kPeek, Operation::kReserve}) {
+        Asked one(operation);
+        one.plan.reservation.id = {random_(), random_()};
+        one.add(limits_[index], 2);
+        Asked two = one;
+        ASSERT_TRUE(memory_.decide(&one.plan).ok());
+        ASSERT_TRUE(script_.decide(&two.plan).ok());
+        ASSERT_EQ(text_of(two.plan), text_of(one.plan)) << days;
+      }
+    }
   }
 }
 
