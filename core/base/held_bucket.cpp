@@ -23,15 +23,23 @@ Duration sum(Duration a, Duration b) {
                                                               : Duration(total);
 }
 
+// A damaged file may say any number.
+constexpr std::int64_t kMostHeld = 4 * kMaxUnits;
+constexpr std::int64_t sound(std::int64_t units) {
+  return std::clamp(units, std::int64_t{0}, kMostHeld);
+}
+
 }  // namespace
 
 // min(max(y, t) + s, t + BO), of y = min(max(tat, from) + more, most).
 void HoldSummary::add(const Hold& hold, const Rate& rate) {
+  const std::int64_t held = sound(hold.units);
   const Duration charge =
-      rate.emission_interval * std::min(hold.units, rate.capacity);
+      rate.emission_interval * std::min(held, rate.capacity);
   const Instant full = saturating_add(hold.end, rate.burst_offset());
-  units += hold.units;
-  from = std::max(from, saturating_add(hold.end, -more));
+  units = sound(units) + held;
+  from = std::max(from,
+                  saturating_add(hold.end, -std::max(more, Duration::zero())));
   most = std::min(saturating_add(std::max(most, hold.end), charge), full);
   more = sum(more, charge);
 }
@@ -58,7 +66,7 @@ HeldBucket::HeldBucket(const Limit& limit, const HeldState& state,
     if (ended.units == 0) return;
     pass(ended, &course_);
     --view_.count;
-    view_.units -= ended.units;
+    view_.units -= sound(ended.units);
   };
   while (view_.first < view_.end && view_.holds[view_.first].end <= now) {
     book(view_.holds[view_.first++]);
@@ -154,9 +162,9 @@ Instant HeldBucket::alone_until(const Course& course, std::int64_t most) const {
 // Goes on to the end of a hold.
 void HeldBucket::pass(const Hold& hold, Course* course) const {
   course->at = std::max(hold.end, course->at);
-  course->held -= hold.units;
+  course->held = sound(course->held - sound(hold.units));
   if (!limit_.rules->frees) {
-    charge(hold.units, hold.end, &course->state);
+    charge(sound(hold.units), hold.end, &course->state);
   } else if (limit_.algorithm == Algorithm::kFixedWindow) {
     roll(hold.end, &course->state.window);
   }
@@ -168,17 +176,17 @@ void HeldBucket::pass_page(std::uint32_t begin, std::uint32_t end,
   const HoldSummary& page = view_.pages[begin / kPageHolds];
   const Instant last = view_.holds[end - 1].end;
   course->at = std::max(last, course->at);
-  course->held -= page.units;
+  course->held = sound(course->held - sound(page.units));
   if (limit_.algorithm == Algorithm::kGcra) {
     if (!limit_.rules->frees) course->state.tat = page.after(course->state.tat);
   } else if (limit_.algorithm == Algorithm::kFixedWindow) {
     const Instant start = window_at(last).start;
-    std::int64_t units = page.units;
+    std::int64_t units = sound(page.units);
     for (; view_.holds[begin].end < start; ++begin) {
-      units -= view_.holds[begin].units;
+      units -= sound(view_.holds[begin].units);
     }
     if (limit_.rules->frees) units = 0;
-    charge(units, last, &course->state);
+    charge(sound(units), last, &course->state);
   }
 }
 
@@ -258,10 +266,10 @@ void HeldBucket::hold(const Hold& hold) {
 }
 
 void HeldBucket::settle(std::uint32_t place, std::int64_t units) {
-  const std::int64_t held = view_.holds[place].units;
+  const std::int64_t held = sound(view_.holds[place].units);
   followed_ = false;
   gone_ = place;
-  course_.held -= held;
+  course_.held = sound(course_.held - held);
   charge(units == kAsHeld ? held : units, now_, &course_.state);
 }
 
@@ -269,7 +277,7 @@ void HeldBucket::extend(std::uint32_t place, Instant end) {
   const Hold& hold = view_.holds[place];
   followed_ = false;
   gone_ = place;
-  added_ = {hold.id, end, hold.units};
+  added_ = {hold.id, end, sound(hold.units)};
 }
 
 }  // namespace limitree
