@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #include "base/hold.hpp"
@@ -28,11 +29,14 @@ class HoldIds {
     return {high, hash.finish()};
   }
 
-  // So that a child does not make the ids of its parent.  REQUIRES: no other
+  // So that a child makes neither the ids of its parent nor those of an earlier
+  // child, whose process number may have been the same.  REQUIRES: no other
   // thread.
   void forked() {
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
     SipHash hash(key_);
     hash.absorb(static_cast<std::uint64_t>(getpid()));
+    hash.absorb(static_cast<std::uint64_t>(since.count()));
     key_.k0 = hash.finish();
     hash.absorb(key_.k0);
     key_.k1 = hash.finish();
