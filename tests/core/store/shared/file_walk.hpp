@@ -73,12 +73,8 @@ class FileWalk {
         if (taken[unit]) fault("two logs have the same memory");
         taken[unit] = true;
       }
-      if (cell->has_holds()) return look_at_holds(log);
-      std::int64_t sum = 0;
-      for (std::uint32_t i = 0; i < log->head().size; ++i) {
-        sum += log->entry(log->head().first + i).units();
-      }
-      if (sum != log->head().sum) fault("a log has another sum");
+      cell->has_holds() ? look_at_holds(cells->memory().block(cell->log))
+                        : look_at_log(*log);
     });
     const auto* const map = reinterpret_cast<const std::uint64_t*>(
         file.at(file.layout().map_of(shard)));
@@ -89,22 +85,30 @@ class FileWalk {
     }
   }
 
-  void look_at_holds(LogBlock* log) {
-    const HoldBlock block(log);
-    if (!block) return fault("a block of holds is damaged");
-    const HoldView view = block.view({});
-    std::int64_t units = 0;
+  void look_at_log(const LogBlock& log) {
+    std::int64_t sum = 0;
+    for (std::uint32_t i = 0; i < log.head().size; ++i) {
+      sum += log.entry(log.head().first + i).units();
+    }
+    if (sum != log.head().sum) fault("a log has another sum");
+  }
+
+  void look_at_holds(LogBlock* block) {
+    const HoldBlock holds(block);
+    if (!holds) return fault("a block of holds is damaged");
+    const HoldView view = holds.view({});
+    std::int64_t sum = 0;
     std::uint32_t count = 0;
     for (std::uint32_t i = view.first; i < view.end; ++i) {
-      const Hold& hold = view.holds[i];
-      units += hold.units;
-      count += hold.units > 0 ? 1 : 0;
-      if (i > view.first && ends_before(hold, view.holds[i - 1])) {
-        fault("a hold is not in the order of ends");
+      sum += view.holds[i].units;
+      count += view.holds[i].units > 0 ? 1 : 0;
+      if (i > view.first && ends_before(view.holds[i], view.holds[i - 1])) {
+        fault("holds are out of order");
       }
     }
-    if (units != view.units) fault("holds have another sum");
-    if (count != view.count) fault("holds are miscounted");
+    if (sum != view.units || count != view.count) {
+      fault("a block of holds has another sum");
+    }
   }
 
   shared::SharedMemory& memory_;

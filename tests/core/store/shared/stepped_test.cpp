@@ -21,6 +21,7 @@
 #include "core/store/shared/shared_file.hpp"
 #include "core/store/store_cases.hpp"
 #include "store/buckets/bucket_shards.hpp"
+#include "store/buckets/hold_block.hpp"
 
 namespace limitree {
 namespace {
@@ -61,7 +62,33 @@ class SteppedProcess {
   int status_ = 0;
 };
 
-// A request that makes, changes, moves or evicts buckets and logs in full
+// A request that changes all that there is of a cell.
+struct Change {
+  const char* name;
+  Algorithm algorithm;
+  Operation operation = Operation::kAuthorize;
+  bool holds = false;
+};
+
+constexpr Change kChanges[] = {
+    {"window", Algorithm::kFixedWindow},
+    {"log", Algorithm::kSlidingLog},
+    {"reserve", Algorithm::kGcra, Operation::kReserve, true},
+    {"settle", Algorithm::kFixedWindow, Operation::kSettle, true},
+    {"extend", Algorithm::kConcurrent, Operation::kExtend, true},
+};
+
+Limit limit_of(const Change& change) {
+  Limit limit = limit_of(change.algorithm, 100, std::chrono::seconds(1));
+  if (!change.holds) return limit;
+  Rules rules;
+  rules.hold = std::chrono::seconds(9);
+  rules.frees = change.algorithm == Algorithm::kConcurrent;
+  limit.rules = std::make_shared<const Rules>(rules);
+  return limit;
+}
+
+// A request that makes, changes, moves or evicts buckets, logs and holds in full
 // tables; `ready` is called before the store is asked.
 template <typename Ready>
 void ask_something(Store* store, unsigned seed, Ready ready) {
@@ -69,9 +96,13 @@ void ask_something(Store* store, unsigned seed, Ready ready) {
   const Limit plain = simple_limit(milliseconds(500), 5);
   const Limit log = limit_of(Algorithm::kSlidingLog, 30, milliseconds(2000));
   const Limit window = limit_of(Algorithm::kFixedWindow, 5, milliseconds(700));
-  Request request(Operation::kAuthorize, {std::to_string(seed % 211), "x"});
+  const Limit held = limit_of(kChanges[2]);
+  Request request(
+      seed % 5 == 0 ? Operation::kReserve : Operation::kAuthorize,
+      {std::to_string(seed % 211), "x"});
   if (seed % 3 != 0) request.level(log, 1);
   if (seed % 2 != 0) request.level(plain, 1);
+  if (seed % 4 != 0) request.level(held, 2);
   request.level(window, 2);
   ready();
   request.decide(store);
@@ -104,19 +135,29 @@ TEST(SharedSteps, AKillAtAnyInstructionLeavesTheFileSound) {
   EXPECT_EQ(store->file()->processes, 1);
 }
 
-// A file with one cell, of which a request is to change all that there is.
+// A file with one cell.
 class OneCell {
  public:
-  explicit OneCell(Algorithm algorithm)
-      : limit_(limit_of(algorithm, 100, std::chrono::seconds(1))) {
+  explicit OneCell(const Change& change)
+      : change_(change), limit_(limit_of(change)) {
     clock_.set(Instant(std::chrono::hours(400'000)));
-    EXPECT_TRUE(allowed(store_.get(), limit_, "a"));
+    if (!change.holds) {
+      ask(Operation::kAuthorize, 1);
+    } else {
+      for (const std::uint64_t id : {1u, 2u, 3u}) {
+        ask(Operation::kReserve, 1, id);
+        clock_.advance(std::chrono::seconds(1));
+      }
+    }
     clock_.advance(std::chrono::milliseconds(
-        algorithm == Algorithm::kSlidingLog ? 500 : 1500));
+        change.algorithm == Algorithm::kSlidingLog ? 500 : 1500));
   }
 
   SharedStore* store() { return store_.get(); }
-  void change() { allowed(store_.get(), limit_, "a"); }
+  void change() {
+    const bool settles = is_about_hold(change_.operation);
+    ask(change_.operation, settles ? 0 : 1, settles ? 2 : 4);
+  }
 
   // What may be half written.
   std::string bytes() {
@@ -124,7 +165,7 @@ class OneCell {
     const auto* const log =
         reinterpret_cast<const char*>(file.at(file.layout().slab_of(0)));
     return {std::string(reinterpret_cast<const char*>(cell()), sizeof(Cell)) +
-            std::string(log, 256)};
+            std::string(log, 1024)};
   }
 
   // What it says, but for its tag, which is another one in each file.
@@ -134,8 +175,8 @@ class OneCell {
         std::to_string(cell.over_at) + " " + std::to_string(cell.part) + " " +
         std::to_string(cell.start) + " " + std::to_string(cell.log);
     if (cell.has_log == 0) return text;
-    const LogBlock* const log =
-        memory().place(0).cells.memory().block(cell.log);
+    LogBlock* const log = memory().place(0).cells.memory().block(cell.log);
+    if (cell.has_holds()) return text + text_of(HoldBlock(log));
     text += " " + std::to_string(log->head().sum);
     for (std::uint32_t i = 0; i < log->head().size; ++i) {
       const LogEntry& entry = log->entry(log->head().first + i);
@@ -146,6 +187,30 @@ class OneCell {
   }
 
  private:
+  void ask(Operation operation, std::int64_t cost, std::uint64_t id = 0) {
+    Plan plan(operation);
+    plan.reservation = {{7, id}, std::chrono::seconds(9)};
+    plan.segments.emplace_back("a", Segment::Kind::kCaller);
+    plan.add_level(&limit_, 0u, 1u, cost);
+    EXPECT_TRUE(store_->decide(&plan).ok());
+    EXPECT_TRUE(plan.levels[0].verdict.charged);
+  }
+
+  std::string text_of(const HoldBlock& block) const {
+    const HoldView view = block.view(limit_.rate);
+    std::string text = " used " + std::to_string(block.used()) + " held " +
+                       std::to_string(view.units) + " in " +
+                       std::to_string(view.count);
+    for (std::uint32_t i = view.first; i < view.end; ++i) {
+      const Hold& hold = view.holds[i];
+      if (hold.units == 0) continue;
+      text += " " + std::to_string(hold.id.low) + "/" +
+              std::to_string(hold.end.time_since_epoch().count()) + "/" +
+              std::to_string(hold.units);
+    }
+    return text;
+  }
+
   shared::SharedMemory& memory() { return store_->memory(); }
   Cell* cell() {
     Cell* found = nullptr;
@@ -153,6 +218,7 @@ class OneCell {
     return found;
   }
 
+  const Change change_;
   ManualClock clock_;
   const Limit limit_;
   SharedFile file_{100, clock_.clock()};
@@ -162,16 +228,16 @@ class OneCell {
 // Killed after each store to memory that changes the cell or its log, in turn.
 TEST(SharedSteps, AKillLeavesACellAsItWasOrAsItWillBe) {
   if (kThreadSanitized) GTEST_SKIP() << "its runtime does not like steps";
-  for (const Algorithm algorithm :
-       {Algorithm::kFixedWindow, Algorithm::kSlidingLog}) {
-    OneCell whole(algorithm);
+  for (const Change& one : kChanges) {
+    OneCell whole(one);
     const std::string before = whole.text();
     whole.change();
     const std::string after = whole.text();
     ASSERT_NE(before, after);
+    EXPECT_EQ(faults_in(whole.store()), std::vector<std::string>());
     int change = 0;
     for (bool ended = false; !ended; ++change) {
-      OneCell cell(algorithm);
+      OneCell cell(one);
       ASSERT_EQ(cell.text(), before);
       SteppedProcess process([&](auto ready) {
         ready();
@@ -189,7 +255,7 @@ TEST(SharedSteps, AKillLeavesACellAsItWasOrAsItWillBe) {
       EXPECT_EQ(faults_in(cell.store()), std::vector<std::string>());
       const std::string left = cell.text();
       EXPECT_TRUE(left == before || left == after)
-          << traits_of(algorithm).name << ", change " << change << ": " << left
+          << one.name << ", change " << change << ": " << left
           << "\n  before: " << before << "\n  after:  " << after;
     }
     // An instrumented memcpy() stores all of it at once.
