@@ -77,10 +77,10 @@ const std::array<Limit, 9>& limits() {
 }
 
 void ask(Store* store, RandomInput* input) {
-  constexpr std::array kOperations = {Operation::kAuthorize, Operation::kPeek,
-                                      Operation::kSpend,     Operation::kRefund,
-                                      Operation::kReserve,   Operation::kLook,
-                                      Operation::kSettle,    Operation::kExtend};
+  constexpr std::array kOperations = {
+      Operation::kAuthorize, Operation::kPeek,    Operation::kSpend,
+      Operation::kRefund,    Operation::kReserve, Operation::kLook,
+      Operation::kSettle,    Operation::kExtend};
   Plan plan(kOperations[input->byte() % kOperations.size()]);
   std::vector<FoundHold> found;
   if (plan.only_looks) plan.found = &found;

@@ -168,8 +168,8 @@ bool MixedLevel<Place>::finish_holds(const Level& level, Instant now) {
   next_.set_over(ceil_micros(saturating_add(now, side.full_after)));
   next_.set_used(side.used, limit.cost, ceiling_);
   // A small block is kept for the next hold, and a damaged one is not.
-  const bool keeps = HoldBlock(log_.block) &&
-                     (edit.count > 0 || edit.head.room <= kKeptRoom);
+  const bool keeps =
+      HoldBlock(log_.block) && (edit.count > 0 || edit.head.room <= kKeptRoom);
   const std::uint64_t link = fresh_.link != 0 ? fresh_.link
                              : keeps          ? log_.link
                                               : 0;

@@ -216,7 +216,9 @@ for first = 1, #set - 4000, 4000 do
 end
 <write>end
 if #gone > 0 then
-  call('HDEL', <key>, unpack(gone))
+  for first = 1, #gone, 4000 do
+    call('HDEL', <key>, unpack(gone, first, min(first + 3999, #gone)))
+  end
   if call('HLEN', <key>) == 1 then call('DEL', <key>) end  -- only ":" is left
 end
 )";

@@ -58,9 +58,9 @@ class DamagedHolds {
     Plan plan(operation);
     std::vector<FoundHold> found;
     if (plan.only_looks) plan.found = &found;
-    plan.reservation = {{7, id}, operation == Operation::kExtend
-                                     ? Duration(seconds(3))
-                                     : Duration()};
+    plan.reservation = {
+        {7, id},
+        operation == Operation::kExtend ? Duration(seconds(3)) : Duration()};
     plan.segments.emplace_back("a", Segment::Kind::kCaller);
     plan.add_level(&limit_, 0u, 1u, cost);
     Status status = store_->decide(&plan);

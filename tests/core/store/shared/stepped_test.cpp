@@ -88,8 +88,8 @@ Limit limit_of(const Change& change) {
   return limit;
 }
 
-// A request that makes, changes, moves or evicts buckets, logs and holds in full
-// tables; `ready` is called before the store is asked.
+// A request that makes, changes, moves or evicts buckets, logs and holds in
+// full tables; `ready` is called before the store is asked.
 template <typename Ready>
 void ask_something(Store* store, unsigned seed, Ready ready) {
   using std::chrono::milliseconds;
@@ -97,9 +97,8 @@ void ask_something(Store* store, unsigned seed, Ready ready) {
   const Limit log = limit_of(Algorithm::kSlidingLog, 30, milliseconds(2000));
   const Limit window = limit_of(Algorithm::kFixedWindow, 5, milliseconds(700));
   const Limit held = limit_of(kChanges[2]);
-  Request request(
-      seed % 5 == 0 ? Operation::kReserve : Operation::kAuthorize,
-      {std::to_string(seed % 211), "x"});
+  Request request(seed % 5 == 0 ? Operation::kReserve : Operation::kAuthorize,
+                  {std::to_string(seed % 211), "x"});
   if (seed % 3 != 0) request.level(log, 1);
   if (seed % 2 != 0) request.level(plain, 1);
   if (seed % 4 != 0) request.level(held, 2);

@@ -445,6 +445,32 @@ TEST_F(HeldScript, FailsIfAFieldHoldsSomethingElse) {
   }
 }
 
+// As many pages end at once as all levels of a request can have.
+TEST_F(HeldScript, AnyNumberOfPagesEndAtOnce) {
+  const Limit limit =
+      limit_of({Algorithm::kConcurrent, 9, seconds(9), hours(2)}, 0, 1);
+  ASSERT_TRUE(decide(Operation::kReserve, limit, 1, {1, 2}).ok());
+  const Address place =
+      address_of(asked_->plan, asked_->plan.levels[0], ScriptStore::kPrefix);
+  const Reply made = script_.send_words(
+      {"EVAL",
+       "local head = redis.call('HGET', KEYS[1], ARGV[1])\n"
+       "local pages = {}\n"
+       "for number = 1, 9000 do\n"
+       "  pages[number] = struct.pack('<dddddddd', number, 1, -1, -1, 1,\n"
+       "    0, 0, 0)\n"
+       "end\n"
+       "redis.call('HSET', KEYS[1], ARGV[1],\n"
+       "  string.sub(head, 1, 56) .. struct.pack('<d', 9000) ..\n"
+       "  string.sub(head, 65, 88) .. table.concat(pages))",
+       "1", place.key, place.field + "!h"});
+  ASSERT_NE(made->type, REDIS_REPLY_ERROR) << made->str;
+  const Status status = decide(Operation::kReserve, limit, 1, {1, 3});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_FALSE(verdict().limited);
+  EXPECT_EQ(script_.send_words({"HLEN", place.key})->integer, 3);
+}
+
 TEST_F(HeldScript, HoldsAtMostTenThousand) {
   Limit limit =
       limit_of({Algorithm::kConcurrent, 100, seconds(9), hours(2)}, 0, 1);
