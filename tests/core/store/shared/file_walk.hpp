@@ -73,8 +73,7 @@ class FileWalk {
         if (taken[unit]) fault("two logs have the same memory");
         taken[unit] = true;
       }
-      cell->has_holds() ? look_at_holds(cells->memory().block(cell->log))
-                        : look_at_log(*log);
+      cell->has_holds() ? look_at_holds(log) : look_at_log(*log);
     });
     const auto* const map = reinterpret_cast<const std::uint64_t*>(
         file.at(file.layout().map_of(shard)));
