@@ -77,6 +77,7 @@ std::uint32_t flags_of(const EnvoyAnswer& answer) {
   std::uint32_t flags = 0;
   if (!answer.met_limit()) flags |= LIMITREE_UNLIMITED;
   if (answer.shadowed) flags |= LIMITREE_SHADOWED;
+  if (answer.holds) flags |= LIMITREE_HOLDS;
   if (answer.source != Source::kStore) {
     flags |= answer.source == Source::kDenyCache ? LIMITREE_CACHED
                                                  : LIMITREE_DEGRADED;

@@ -109,7 +109,9 @@ enum {
   LIMITREE_CACHED = 1u << 3,    /* denied from the local deny cache */
   LIMITREE_SOFT = 1u << 4,      /* allowed only thanks to an overrun */
   /* The memory of the store was full: it forgot a bucket that would deny. */
-  LIMITREE_FORGOT = 1u << 5
+  LIMITREE_FORGOT = 1u << 5,
+  /* Only of limitree_envoy_response: the request holds units or slots. */
+  LIMITREE_HOLDS = 1u << 6
 };
 
 /* Who decided: limitree_decision.source.  The last three come from
@@ -897,7 +899,9 @@ typedef struct limitree_envoy_response {
   uint32_t flags;          /* LIMITREE_DEGRADED: the store failed.
                               LIMITREE_CACHED: by the deny cache.
                               LIMITREE_SHADOWED: OK thanks to the option
-                              shadow_mode.  LIMITREE_UNLIMITED: no limit met */
+                              shadow_mode.  LIMITREE_UNLIMITED: no limit met.
+                              LIMITREE_HOLDS: something is held until a request
+                              with LIMITREE_NEGATIVE_HITS settles it */
   limitree_text *metadata; /* NULL without LIMITREE_WANTS_METADATA.  Else the
                               dynamic metadata, as one line of JSON; the caller
                               frees it */

@@ -239,8 +239,7 @@ using JoinedInto = InlineVector<std::uint32_t, 24>;
 // may deny by itself: see Level::again.
 constexpr bool stay_apart(const Plan& plan, Charge charge) {
   return charge == Charge::kAllOrDenying &&
-         (plan.operation == Operation::kAuthorize ||
-          plan.operation == Operation::kPeek);
+         (is_asked(plan.operation) || plan.operation == Operation::kPeek);
 }
 
 // Joins the levels of *plan that share a bucket into the first of them, with

@@ -98,6 +98,7 @@ std::optional<std::uint32_t> DescriptorBuilder::add(std::uint32_t parent,
   DescriptorNode& node = made_.nodes_[index];
   node.share_threshold = draft.share_threshold;
   node.value_to_metric = draft.value_to_metric;
+  node.value_to_hold = draft.value_to_hold;
   if (draft.rule) {
     node.rule = static_cast<std::uint32_t>(made_.rules_.size());
     made_.rules_.push_back(std::move(*draft.rule));
@@ -142,11 +143,31 @@ void DescriptorBuilder::list_patterns() {
   made_.patterns_ = std::move(patterns);
 }
 
+// What is held has one name.  `above`: a descriptor above `node` has
+// value_to_hold; `named`: that one or the node itself.
+void DescriptorBuilder::check_hold(const DescriptorNode& node, bool above,
+                                   bool named) {
+  const bool holds =
+      node.rule != kNoNode && made_.rules_[node.rule].limit.holds();
+  const char* wrong = nullptr;
+  if (above && node.value_to_hold) {
+    wrong = "value_to_hold stands above already";
+  } else if (holds && !named) {
+    wrong =
+        "a limit that holds needs value_to_hold, here or above: a value that "
+        "tells requests apart";
+  }
+  if (wrong == nullptr) return;
+  problems_.set_text(node.file);
+  problems_.add(node.mark, wrong);
+}
+
 // Sets what rules get from the nodes above them.
 void DescriptorBuilder::finish_rules() {
   const std::vector<DescriptorNode>& nodes = made_.nodes_;
   std::vector<const Domain*> domain_of(nodes.size());
   std::vector<bool> varies(nodes.size());  // the metric key, by some node
+  std::vector<bool> names(nodes.size());   // what is held
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const DescriptorNode& node = nodes[i];
     if (node.parent == kNoNode) {
@@ -160,12 +181,14 @@ void DescriptorBuilder::finish_rules() {
     varies[i] = varies[node.parent] || node.value_to_metric ||
                 name.substr(0, node.key_size).find('*') != name.npos ||
                 name.ends_with('_');
+    names[i] = names[node.parent] || node.value_to_hold;
+    check_hold(node, names[node.parent], names[i]);
     if (node.rule == kNoNode) continue;
     Rule& rule = made_.rules_[node.rule];
     rule.metric_varies = varies[i] || rule.detailed_metric;
     rule.limit.index = node.rule;
     rule.limit.policy = made_.place(node);
-    rule.limit.charge = charge_of(*domain_of[i], rule.limit.algorithm);
+    rule.limit.charge = charge_of(*domain_of[i], rule.limit);
   }
 }
 

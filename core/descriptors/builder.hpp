@@ -33,6 +33,7 @@ struct DescriptorDraft {
   Value value;  // no text: any value
   bool share_threshold = false;
   bool value_to_metric = false;
+  bool value_to_hold = false;
   std::optional<Rule> rule;
 };
 
@@ -60,6 +61,7 @@ class DescriptorBuilder {
   bool has_room(std::uint32_t parent, const DescriptorDraft& draft);
   void add_name(std::uint32_t node);
   void list_patterns();
+  void check_hold(const DescriptorNode& node, bool above, bool named);
   void finish_rules();
 
   Problems& problems_;

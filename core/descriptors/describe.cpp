@@ -37,6 +37,7 @@ std::string remarks(const DescriptorNode& node, const Rule* rule) {
   std::string words = rule == nullptr ? "" : rule_in_words(*rule);
   if (node.share_threshold) add_word("one bucket for all that match", &words);
   if (node.value_to_metric) add_word("value_to_metric", &words);
+  if (node.value_to_hold) add_word("value_to_hold", &words);
   return words;
 }
 
@@ -54,7 +55,7 @@ std::string explain_levels(const MatchedRequest& request) {
       break;
   }
   Plan plan(Operation::kPeek);
-  request.add_levels(false, &plan);
+  request.add_levels(&plan);
   TextTable table;
   std::string room;
   for (std::size_t i = 0; i < plan.levels.size(); ++i) {
@@ -123,7 +124,9 @@ std::string Descriptors::reason(const DescriptorStep& step,
             ": no descriptor has this one, no pattern matches";
       break;
   }
-  if (!shared_pattern(step, entry.key).empty()) {
+  if (node.value_to_hold) {
+    why += ", it names what is held";
+  } else if (!shared_pattern(step, entry.key).empty()) {
     why += ", one bucket for all that match";
   }
   if (node.rule == kNoNode) why += ", no rate_limit here";

@@ -43,10 +43,11 @@ std::string entry_text(const Entry& entry) {
   return text;
 }
 
-Charge charge_of(const Domain& domain, Algorithm algorithm) {
+Charge charge_of(const Domain& domain, const Limit& limit) {
   if (domain.all_or_nothing) return Charge::kAllOrNothing;
-  return can_charge(Charge::kEveryHit, algorithm) ? Charge::kEveryHit
-                                                  : Charge::kIndependent;
+  return can_charge(Charge::kEveryHit, limit.algorithm) && !limit.holds()
+             ? Charge::kEveryHit
+             : Charge::kIndependent;
 }
 
 std::string Descriptors::place(const DescriptorNode& node) const {
@@ -111,8 +112,8 @@ void Descriptors::walk(const Domain& domain, Entries entries,
   }
 }
 
-Charge Descriptors::charge_of(const Domain& domain, Algorithm algorithm) const {
-  const Charge charge = limitree::charge_of(domain, algorithm);
+Charge Descriptors::charge_of(const Domain& domain, const Limit& limit) const {
+  const Charge charge = limitree::charge_of(domain, limit);
   if (!stops_) return charge;
   return counts_denied(charge) ? Charge::kAllOrDenying : Charge::kAllOrNothing;
 }
@@ -125,7 +126,7 @@ Descriptors Descriptors::stopping() const {
     std::uint32_t top = node.parent;
     while (nodes_[top].parent != kNoNode) top = nodes_[top].parent;
     Limit& limit = copy.rules_[node.rule].limit;
-    limit.charge = copy.charge_of(domains_[nodes_[top].rule], limit.algorithm);
+    limit.charge = copy.charge_of(domains_[nodes_[top].rule], limit);
   }
   return copy;
 }
@@ -133,6 +134,7 @@ Descriptors Descriptors::stopping() const {
 std::string_view Descriptors::shared_pattern(const DescriptorStep& step,
                                              std::string_view key) const {
   const DescriptorNode& node = nodes_[step.node];
+  if (node.value_to_hold) return "*";
   if (!node.share_threshold || step.how == How::kDefault) return {};
   return without_key(name(node), key);
 }

@@ -44,10 +44,10 @@ struct Domain {
   bool parents = false;         // rules on the way to the last entry count, too
 };
 
-// When the rules of `domain` with that algorithm are charged.  Unless the
+// When the rules of `domain` with that limit are charged.  Unless the
 // domain states otherwise, as in envoyproxy/ratelimit, which also counts hits
-// that it denies, if the algorithm can.
-Charge charge_of(const Domain& domain, Algorithm algorithm);
+// that it denies, if the limit can: what is held fits.
+Charge charge_of(const Domain& domain, const Limit& limit);
 
 // Stands for the index of a node or rule if there is none.
 constexpr std::uint32_t kNoNode = UINT32_MAX;
@@ -66,6 +66,7 @@ struct DescriptorNode {
   Mark mark;
   bool share_threshold = false;  // all that match share one bucket
   bool value_to_metric = false;
+  bool value_to_hold = false;  // its values name holds, and not buckets
 };
 
 // Where one entry led.
@@ -105,14 +106,20 @@ class Descriptors {
 
   // The same for this object, in which a rule that denies may stop the others:
   // see stopping().
-  Charge charge_of(const Domain& domain, Algorithm algorithm) const;
+  Charge charge_of(const Domain& domain, const Limit& limit) const;
 
   // A copy in which a rule that is over its limit prevents the charging of the
   // other rules of a request: the option stop_increment.
   Descriptors stopping() const;
 
+  // Whether the value of the entry names what the request holds.
+  bool names_hold(const DescriptorStep& step) const {
+    return nodes_[step.node].value_to_hold;
+  }
+
   // The pattern that takes the place of the entry's value in names of buckets;
-  // empty if there is none.  Part of the composite name that the entry led to.
+  // empty if there is none.  Part of the composite name that the entry led to,
+  // or "*".
   std::string_view shared_pattern(const DescriptorStep& step,
                                   std::string_view key) const;
 

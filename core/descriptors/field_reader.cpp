@@ -22,8 +22,8 @@ struct KnownKey {
   unsigned places;
 };
 
-// envoyproxy/ratelimit does not know the last six.
-constexpr std::array<KnownKey, 22> kKeys = {{
+// envoyproxy/ratelimit does not know the last ten.
+constexpr std::array<KnownKey, 26> kKeys = {{
     {"domain", kRoot},
     {"descriptors", kRoot | kDescriptor},
     {"key", kDescriptor},
@@ -46,6 +46,10 @@ constexpr std::array<KnownKey, 22> kKeys = {{
     {"burst", kRateLimit},
     {"period", kRateLimit},
     {"overrun", kRateLimit},
+    {"concurrent", kRateLimit},
+    {"hold", kRateLimit},
+    {"unsettled", kRateLimit},
+    {"value_to_hold", kDescriptor},
 }};
 
 constexpr auto kNames = [] {

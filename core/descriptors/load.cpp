@@ -31,11 +31,14 @@ class RuleReader {
  private:
   void take(const YamlField& field);
   void read_replaces(const YamlField& field);
+  void take_own(const YamlField& field);
   void check_length();
   void check_unlimited();
+  void check_concurrent();
   void check_replaces();
   Rule make();
   Rule make_extended();
+  Rule make_concurrent();
   void add(Mark mark, std::string what) { reader_.add(mark, std::move(what)); }
   static bool is_given(const Value& value) {
     return value.text.data() != nullptr;
@@ -49,13 +52,14 @@ class RuleReader {
   bool unit_refused_ = false;  // a mistake in it has been reported
   Value name_;
   std::uint32_t requests_ = 0;
+  std::optional<Mark> requests_mark_;
   bool unlimited_ = false;
   std::vector<Value> replaces_;
   // What envoyproxy/ratelimit does not know.
   Value algorithm_;
   Value period_;
   Value burst_;
-  RuleFields fields_;  // the overrun
+  RuleFields fields_;  // the overrun, and what is held
 };
 
 void RuleReader::take(const YamlField& field) {
@@ -64,6 +68,7 @@ void RuleReader::take(const YamlField& field) {
     unit_.mark = reader_.node(field.value).mark;
     unit_refused_ = !reader_.read_text(field, &unit_);
   } else if (key == "requests_per_unit") {
+    requests_mark_ = reader_.node(field.value).mark;
     reader_.read_number(field, &requests_);
   } else if (key == "unlimited") {
     reader_.read_bool(field, &unlimited_);
@@ -71,15 +76,32 @@ void RuleReader::take(const YamlField& field) {
     reader_.read_text(field, &name_);
   } else if (key == "replaces") {
     read_replaces(field);
-  } else if (key == "algorithm") {
-    reader_.read_text(field, &algorithm_);
-  } else if (key == "period") {
-    reader_.read_text(field, &period_);
-  } else if (key == "burst") {
-    reader_.read_text(field, &burst_);
   } else {
+    take_own(field);
+  }
+}
+
+// Takes what envoyproxy/ratelimit does not know.
+void RuleReader::take_own(const YamlField& field) {
+  const std::string_view key = field.key.text;
+  if (key == "overrun") {
     read_overrun(reader_.document(), field.value, field.key.mark, &fields_,
                  &reader_.problems());
+    return;
+  }
+  Value value;
+  reader_.read_text(field, &value);
+  if (!is_given(value)) return;
+  if (key == "algorithm") {
+    algorithm_ = value;
+  } else if (key == "period") {
+    period_ = value;
+  } else if (key == "burst") {
+    burst_ = value;
+  } else {
+    (key == "concurrent" ? fields_.concurrent
+     : key == "hold"     ? fields_.hold
+                         : fields_.unsettled) = value;
   }
 }
 
@@ -104,11 +126,25 @@ void RuleReader::check_unlimited() {
   if (is_given(algorithm_)) refuse("algorithm", algorithm_.mark);
   if (is_given(burst_)) refuse("burst", burst_.mark);
   if (fields_.overrun) refuse("overrun", *fields_.overrun);
+  if (fields_.concurrent) refuse("concurrent", fields_.concurrent->mark);
+  if (fields_.hold) refuse("hold", fields_.hold->mark);
+  if (fields_.unsettled) refuse("unsettled", fields_.unsettled->mark);
+}
+
+void RuleReader::check_concurrent() {
+  const auto refuse = [this](const char* key, Mark mark) {
+    add(mark, std::string("concurrent and ") + key + " exclude each other");
+  };
+  if (is_given(unit_)) refuse("unit", unit_.mark);
+  if (requests_mark_) refuse("requests_per_unit", *requests_mark_);
+  if (is_given(period_)) refuse("period", period_.mark);
 }
 
 void RuleReader::check_length() {
   if (unlimited_) {
     check_unlimited();
+  } else if (fields_.concurrent) {
+    check_concurrent();
   } else if (is_given(period_)) {
     if (is_given(unit_)) {
       add(period_.mark, "unit and period exclude each other");
@@ -129,7 +165,18 @@ void RuleReader::check_replaces() {
   }
 }
 
-// A rule with an algorithm, burst, period or overrun.
+// A rule of what is held at once.
+Rule RuleReader::make_concurrent() {
+  Rule rule;
+  if (is_given(algorithm_)) fields_.algorithm = algorithm_;
+  if (is_given(burst_)) fields_.burst = burst_.mark;
+  apply_rules(fields_, mark_, &rule.limit, &reader_.problems());
+  rule.requests_per_unit = static_cast<std::uint32_t>(rule.limit.count);
+  rule.limit.suffix = bucket_suffix(rule);
+  return rule;
+}
+
+// A rule with an algorithm, burst, period, overrun or hold.
 Rule RuleReader::make_extended() {
   Rule rule;
   rule.unit = unit_of(unit_.text);
@@ -171,8 +218,10 @@ Rule RuleReader::make() {
     rule.unlimited = true;
     return rule;
   }
+  if (fields_.concurrent) return make_concurrent();
   const bool extended = is_given(algorithm_) || is_given(period_) ||
-                        is_given(burst_) || fields_.overrun;
+                        is_given(burst_) || fields_.overrun || fields_.hold ||
+                        fields_.unsettled;
   return extended ? make_extended()
                   : window_rule(requests_, unit_of(unit_.text));
 }
@@ -218,6 +267,7 @@ class FileReader {
   void take(const YamlField& field, Parts* parts);
   void read_envoy(Parts* parts);
   void check_share(const DescriptorDraft& draft, Mark mark);
+  void check_hold(const DescriptorDraft& draft, Mark mark);
 
   FieldReader reader_;
   DescriptorBuilder& builder_;
@@ -280,6 +330,7 @@ void FileReader::take(const YamlField& field, Parts* parts) {
                        : key == "quota_mode"      ? &parts->quota_mode
                        : key == "detailed_metric" ? &parts->detailed_metric
                        : key == "value_to_metric" ? &draft.value_to_metric
+                       : key == "value_to_hold"   ? &draft.value_to_hold
                                                   : &draft.share_threshold;
     reader_.read_bool(field, flag);
   }
@@ -313,6 +364,18 @@ void FileReader::check_share(const DescriptorDraft& draft, Mark mark) {
                   legible(composite) + "'");
 }
 
+// All values name holds, and metrics must not grow with each of them.
+void FileReader::check_hold(const DescriptorDraft& draft, Mark mark) {
+  if (!draft.value_to_hold) return;
+  const char* other = !draft.value.text.empty() ? "value"
+                      : draft.value_to_metric   ? "value_to_metric"
+                                                : nullptr;
+  if (other == nullptr) return;
+  reader_.add(mark,
+              std::string("value_to_hold and ") + other +
+                  " exclude each other");
+}
+
 void FileReader::read_descriptor(std::uint32_t parent, std::size_t map) {
   Parts parts;
   DescriptorDraft& draft = parts.draft;
@@ -325,6 +388,7 @@ void FileReader::read_descriptor(std::uint32_t parent, std::size_t map) {
   }
   read_envoy(&parts);
   check_share(draft, draft.key.mark);
+  check_hold(draft, draft.key.mark);
   const auto node = builder_.add(parent, std::move(draft));
   if (node) read_below(*node, parts.descriptors);
 }

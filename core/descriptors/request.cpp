@@ -40,6 +40,7 @@ Status MatchedRequest::match(const Descriptors& descriptors,
   domain_ = descriptors.find(request.domain);
   for (const RequestDescriptor& descriptor : request.descriptors) {
     MatchedDescriptor matched;
+    matched.has_hits = descriptor.hits_addend || request.hits_addend > 0;
     matched.hits = hits_of(request, descriptor);
     matched.refund = descriptor.is_negative_hits;
     if (domain_ != nullptr) {
@@ -55,7 +56,7 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     }
   }
   settle();
-  return {};
+  return name_hold();
 }
 
 Status MatchedRequest::match_one(const RequestDescriptor& descriptor,
@@ -88,7 +89,7 @@ void MatchedRequest::state(const RequestDescriptor& descriptor, LimitUnit unit,
     rule = stated_.begin();
     rule->limit.index = Limit::kNoIndex;
     rule->limit.charge =
-        descriptors_->charge_of(*domain_, rule->limit.algorithm);
+        descriptors_->charge_of(*domain_, rule->limit);
   }
   rules_.push_back(
       {&*rule, static_cast<std::uint32_t>(descriptor.entries.size())});
@@ -138,16 +139,49 @@ void MatchedRequest::settle() {
   }
 }
 
-void MatchedRequest::add_levels(bool refunds, Plan* plan) const {
+bool MatchedRequest::holds(const MatchedDescriptor& matched) const {
+  const Counted* const first = rules_.data() + matched.first_rule;
+  return std::any_of(first, first + matched.rule_count,
+                     [](const Counted& counted) {
+                       return counted.rule->limit.holds();
+                     });
+}
+
+// A plan has one reservation, so a request has one name.
+Status MatchedRequest::name_hold() {
+  for (std::size_t i = 0; i < matched_.size(); ++i) {
+    const MatchedDescriptor& matched = matched_[i];
+    if (matched.match != Match::kLimited || !holds(matched)) continue;
+    std::size_t at = 0;
+    while (!descriptors_->names_hold(steps_[matched.first_step + at])) ++at;
+    const Entry& entry = request_->descriptors[i].entries[at];
+    if (entry.value.empty()) {
+      return refused("the entry " + quote(entry.key) +
+                     " names what is held, and is empty");
+    }
+    if (hold_name_.empty()) hold_name_ = entry.value;
+    if (hold_name_ == entry.value) continue;
+    return refused("two descriptors name what is held, " + quote(hold_name_) +
+                   " and " + quote(entry.value));
+  }
+  return {};
+}
+
+void MatchedRequest::add_levels(Plan* plan) const {
+  const Act act = act_of(plan->operation);
   for (std::uint32_t i = 0; i < matched_.size(); ++i) {
     const MatchedDescriptor& matched = matched_[i];
-    if (matched.match != Match::kLimited || matched.refund != refunds) continue;
+    if (matched.match != Match::kLimited) continue;
+    if (matched.refund != (act != Act::kTake)) continue;
     const auto first = static_cast<std::uint32_t>(plan->segments.size());
     add_segments(request_->descriptors[i], matched, plan);
+    // Units whose number nobody knows are settled as they were held.
+    const std::int64_t cost =
+        act == Act::kSettle && !matched.has_hits ? kAsHeld : matched.hits;
     for (std::uint32_t k = 0; k < matched.rule_count; ++k) {
       const Counted& counted = rules_[matched.first_rule + k];
-      plan->add_level(&counted.rule->limit, first, 1 + 2 * counted.depth,
-                      matched.hits);
+      if (act_of(matched.refund, *counted.rule) != act) continue;
+      plan->add_level(&counted.rule->limit, first, 1 + 2 * counted.depth, cost);
       plan->levels.back().path = i;
     }
   }

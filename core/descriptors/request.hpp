@@ -51,6 +51,7 @@ enum class Match : std::uint8_t {
 struct MatchedDescriptor {
   Match match = Match::kUnmatched;
   bool refund = false;    // the hits are given back
+  bool has_hits = false;  // the request says how many
   std::int64_t hits = 0;  // 0: only looks
   // Of the deepest node that counts, else of the deepest; null if unmatched.
   const Rule* rule = nullptr;
@@ -58,6 +59,25 @@ struct MatchedDescriptor {
   std::uint32_t first_rule = 0;  // in MatchedRequest::rules_
   std::uint32_t first_step = 0;  // in MatchedRequest::steps_
 };
+
+// What a request does with the bucket of a rule.  Each is a plan of its own,
+// because a plan has one operation.
+enum class Act : std::uint8_t {
+  kTake,
+  kGiveBack,
+  kSettle,  // ends what an earlier request holds: the hits are what was used
+};
+
+constexpr Act act_of(Operation operation) {
+  return operation == Operation::kRefund   ? Act::kGiveBack
+         : operation == Operation::kSettle ? Act::kSettle
+                                           : Act::kTake;
+}
+inline Act act_of(bool refund, const Rule& rule) {
+  return !refund              ? Act::kTake
+         : rule.limit.holds() ? Act::kSettle
+                              : Act::kGiveBack;
+}
 
 // The rules of each descriptor of a request.  Borrows the request and the
 // Descriptors.
@@ -68,8 +88,9 @@ class MatchedRequest {
   MatchedRequest& operator=(const MatchedRequest&) = delete;
 
   // kInvalidArgument if the domain or the list of descriptors is empty, if a
-  // descriptor states a limit with an unknown unit, or if there are more than
-  // kMaxPaths descriptors or kMaxLevels rules.  Called once.
+  // descriptor states a limit with an unknown unit, if there are more than
+  // kMaxPaths descriptors or kMaxLevels rules, or if what is held has no name,
+  // or two.  Called once.
   Status match(const Descriptors& descriptors,
                const DescriptorRequest& request);
 
@@ -86,10 +107,14 @@ class MatchedRequest {
     return *rules_[matched_[descriptor].first_rule + index].rule;
   }
 
-  // Appends a level for each rule that counts, of the descriptors that are
-  // refunds or of the others.  Level::path is the index of the descriptor.
-  // With `parents`, a descriptor may have several levels, the deepest last.
-  void add_levels(bool refunds, Plan* plan) const;
+  // Appends a level for each rule that counts and whose act is that of *plan.
+  // Level::path is the index of the descriptor.  With `parents`, a descriptor
+  // may have several levels, the deepest last.
+  void add_levels(Plan* plan) const;
+
+  // What tells the request apart from others that hold; empty if none of its
+  // rules does.
+  std::string_view hold_name() const { return hold_name_; }
 
   // The name in metrics of rule(descriptor, index).  The text is the rule's or,
   // if it depends on the request, in *room.
@@ -110,6 +135,8 @@ class MatchedRequest {
   void walk(const RequestDescriptor& descriptor, MatchedDescriptor* matched);
   bool is_replaced(const Rule& rule) const;
   void settle();
+  Status name_hold();
+  bool holds(const MatchedDescriptor& matched) const;
   void add_segments(const RequestDescriptor& descriptor,
                     const MatchedDescriptor& matched, Plan* plan) const;
 
@@ -122,6 +149,7 @@ class MatchedRequest {
   std::forward_list<Rule> stated_;  // by the request
   // Names that rules of the request replace; sorted once all are known.
   InlineVector<std::string_view, 4> replaced_;
+  std::string_view hold_name_;
 };
 
 }  // namespace limitree

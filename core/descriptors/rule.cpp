@@ -37,7 +37,7 @@ const Rule& pattern_of(LimitUnit unit) {
 
 bool is_only_window(const Limit& limit) {
   return limit.algorithm == Algorithm::kFixedWindow &&
-         limit.rules->overrun == 0;
+         limit.rules->overrun == 0 && !limit.holds();
 }
 
 }  // namespace
@@ -76,10 +76,14 @@ Rule window_rule(std::uint32_t requests, LimitUnit unit) {
 }
 
 std::string bucket_suffix(const Rule& rule) {
-  std::string suffix = "#";
-  suffix += rule.unit == LimitUnit::kUnknown
-                ? format_duration(rule.limit.period)
-                : lower_case(unit_name(rule.unit));
+  // How many are held at once does not depend on a time.
+  const bool timed = rule.limit.algorithm != Algorithm::kConcurrent;
+  std::string suffix;
+  if (timed) {
+    suffix = '#' + (rule.unit == LimitUnit::kUnknown
+                        ? format_duration(rule.limit.period)
+                        : lower_case(unit_name(rule.unit)));
+  }
   if (!rule.limit.is_plain()) suffix += traits_of(rule.limit.algorithm).suffix;
   return suffix;
 }

@@ -63,7 +63,7 @@ struct Rule {
   // that decides has to check denies_all().  The policy is the metric key,
   // unless that depends on the request; the index is that of the rule.
   Limit limit;
-  std::uint32_t requests_per_unit = 0;   // as written
+  std::uint32_t requests_per_unit = 0;   // as written, or `concurrent`
   LimitUnit unit = LimitUnit::kUnknown;  // kUnknown: has a period of its own
   bool unlimited = false;
   bool shadow_mode = false;      // over the limit is answered as OK

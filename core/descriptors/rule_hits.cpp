@@ -141,13 +141,17 @@ HitTally tally_of(const RuleHit& hit, const RuleOutcome& outcome,
 }
 
 Status RuleHits::add(const MatchedRequest& matched, Plan* plan) {
-  const bool refunds = plan->operation == Operation::kRefund;
   const std::size_t first = hits_.size();
-  add_hits(matched, refunds);
+  add_hits(matched, act_of(plan->operation));
   all_or_nothing_ =
       matched.domain() != nullptr && matched.domain()->all_or_nothing;
   if (hits_.size() == first) return {};
-  matched.add_levels(refunds, plan);
+  matched.add_levels(plan);
+  const bool holds = std::ranges::any_of(
+      plan->levels, [](const Level& level) { return level.limit->holds(); });
+  if (holds && plan->operation == Operation::kAuthorize) {
+    plan->operation = Operation::kReserve;
+  }
   const bool denied = drop_denying(first, plan);
   if (Status status = join(first, plan); !status.ok()) return status;
   if (denied && all_or_nothing_) {
@@ -158,12 +162,14 @@ Status RuleHits::add(const MatchedRequest& matched, Plan* plan) {
   return {};
 }
 
-void RuleHits::add_hits(const MatchedRequest& matched, bool refunds) {
+void RuleHits::add_hits(const MatchedRequest& matched, Act act) {
+  const bool refunds = act != Act::kTake;
   for (std::uint32_t i = 0; i < matched.descriptors().size(); ++i) {
     const MatchedDescriptor& found = matched.descriptors()[i];
     if (found.match != Match::kLimited || found.refund != refunds) continue;
     for (std::uint32_t k = 0; k < found.rule_count; ++k) {
       const Rule& rule = matched.rule(i, k);
+      if (act_of(refunds, rule) != act) continue;
       quotas_ += rule.quota_mode && !refunds ? 1 : 0;
       hits_.push_back(
           {&rule, i, k, RuleHit::kNoLevel, 0, refunds, found.hits, 0, {}});
@@ -233,11 +239,12 @@ Status RuleHits::join(std::size_t first, Plan* plan) {
 
 // Each hit is judged after the earlier hits that were added to its bucket.
 void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
-  const bool refunds = plan.operation == Operation::kRefund;
+  const Act act = act_of(plan.operation);
   const std::span<const Level> levels(plan.levels.begin(), plan.levels.end());
   std::ranges::fill(added_, 0);
   for (RuleHit& hit : hits_) {
-    if (hit.level == RuleHit::kNoLevel || hit.refund != refunds) continue;
+    if (hit.level == RuleHit::kNoLevel) continue;
+    if (act_of(hit.refund, *hit.rule) != act) continue;
     const Level* level = find_level(levels, hit.level);
     const bool cached = level == nullptr;
     if (cached) level = find_level(known, hit.level);
@@ -256,7 +263,7 @@ void RuleHits::judge_denying(Instant now) {
 }
 
 void RuleHits::stop_all(Plan* plan) {
-  if (plan->operation != Operation::kAuthorize) return;
+  if (!is_asked(plan->operation)) return;
   if (all_or_nothing_) {
     plan->operation = Operation::kPeek;
     return;

@@ -2,9 +2,9 @@
 //
 //   MatchedRequest -> RuleHits -> Plan -> a store -> outcome_of() -> Answer
 //
-// A rule that denies everything has no level: nothing is counted for it.  The
-// hits of a request and what it gives back are two plans, because a plan has
-// one operation.
+// A rule that denies everything has no level: nothing is counted for it.  What
+// a request takes, what it gives back and what it settles are plans of their
+// own: see Act.
 
 #ifndef LIMITREE_DESCRIPTORS_RULE_HITS_HPP
 #define LIMITREE_DESCRIPTORS_RULE_HITS_HPP
@@ -80,7 +80,7 @@ struct RuleHit {
   std::uint32_t index;   // among the rules of the descriptor that count
   std::uint32_t level;   // of its plan, before any is taken out; or kNoLevel
   std::uint32_t bucket;  // the first of these levels with its bucket
-  bool refund;           // of the other plan
+  bool refund;           // gives back, or settles
   std::int64_t hits;     // as requested
   std::int64_t earlier;  // hits of this request added to its bucket before
   RuleOutcome outcome;   // once its plan was decided
@@ -90,10 +90,10 @@ class RuleHits {
  public:
   explicit RuleHits(Stop stop = Stop::kOff) : stop_(stop) {}
 
-  // Appends the levels of `matched` to *plan: those of refunds if that is its
-  // operation, else the others.  Level::path is set to the number of the level,
-  // so that it can be found when others are taken out.  Fails as
-  // join_same_buckets() does.
+  // Appends the levels of `matched` whose act is that of *plan.  Level::path is
+  // set to the number of the level, so that it can be found when others are
+  // taken out.  A kAuthorize that meets a limit that holds becomes a kReserve.
+  // Fails as join_same_buckets() does.
   Status add(const MatchedRequest& matched, Plan* plan);
 
   // The levels that an OverCache has taken out of *plan deny the request.  No
@@ -113,7 +113,7 @@ class RuleHits {
   std::span<const RuleHit> all() const { return {hits_.data(), hits_.size()}; }
 
  private:
-  void add_hits(const MatchedRequest& matched, bool refunds);
+  void add_hits(const MatchedRequest& matched, Act act);
   bool drop_denying(std::size_t first, Plan* plan);
   Mode mode_of(const Rule& rule, const Limit& limit) const;
   Status join(std::size_t first, Plan* plan);

@@ -179,6 +179,10 @@ std::vector<LimitsWriter::Group> LimitsWriter::groups(std::uint32_t parent) {
       lose_below(i, "limits.yaml takes this key for a network");
       continue;
     }
+    if (node(i).value_to_hold) {
+      lose_below(i, "value_to_hold has no equivalent: programs reserve");
+      continue;
+    }
     const auto [found, fresh] = of_key.emplace(key, groups.size());
     if (fresh) groups.emplace_back().key = key;
     add(i, &groups[found->second]);

@@ -18,7 +18,7 @@
 
 namespace limitree {
 
-// One request.  The caller owns both plans, because a pending plan has a place
+// One request.  The caller owns its plans, because a pending plan has a place
 // of its own.
 class Limiter::EnvoyRequest {
  public:
@@ -28,14 +28,21 @@ class Limiter::EnvoyRequest {
         rules_(*snapshot.rules),
         hits_(limiter->stop_increment_) {}
 
-  // Fills the plans, whose operations are kAuthorize and kRefund; the store
-  // decides each that is not empty.  Makes room in *answer.  `request` must
-  // live as long as this.
-  Status prepare(const DescriptorRequest& request, Plan* hits, Plan* refunds,
+  // The plans of one request, each with its operation.
+  template <typename PlanType>
+  struct PlansOf {
+    PlanType* hits;         // kAuthorize; prepare() may make it a kReserve
+    PlanType* refunds;      // kRefund
+    PlanType* settlements;  // kSettle
+  };
+
+  // Fills the plans; the store decides each that is not empty.  Makes room in
+  // *answer.  `request` must live as long as this.
+  Status prepare(const DescriptorRequest& request, const PlansOf<Plan>& plans,
                  EnvoyAnswer* answer);
 
   // To be called once the plans are decided, or once the store has failed.
-  void finish(const Plan& hits, const Plan& refunds, EnvoyAnswer* answer);
+  void finish(const PlansOf<const Plan>& plans, EnvoyAnswer* answer);
   void failed(const Plan& refunds);
 
   // prepare() and finish(), and asks the store in between.
@@ -68,15 +75,20 @@ void Limiter::EnvoyRequest::set_up(Plan* plan) const {
 }
 
 Status Limiter::EnvoyRequest::prepare(const DescriptorRequest& request,
-                                      Plan* hits, Plan* refunds,
+                                      const PlansOf<Plan>& plans,
                                       EnvoyAnswer* answer) {
   request_ = &request;
   Status status = matched_.match(*rules_.descriptors, request);
   if (!status.ok()) return status;
-  for (Plan* const plan : {hits, refunds}) {
+  Plan* const hits = plans.hits;
+  for (Plan* const plan : {hits, plans.refunds, plans.settlements}) {
     set_up(plan);
     status = hits_.add(matched_, plan);
     if (!status.ok()) return status;
+  }
+  if (!matched_.hold_name().empty()) {
+    hits->reservation.id = HoldIds::of(matched_.hold_name());
+    plans.settlements->reservation = hits->reservation;
   }
   if (limiter_.over_cache_ != nullptr) {
     checkpoint_ = limiter_.over_cache_->take_cached(hits, &known_);
@@ -90,21 +102,30 @@ Status Limiter::EnvoyRequest::prepare(const DescriptorRequest& request,
   return {};
 }
 
-void Limiter::EnvoyRequest::finish(const Plan& hits, const Plan& refunds,
+void Limiter::EnvoyRequest::finish(const PlansOf<const Plan>& plans,
                                    EnvoyAnswer* answer) {
+  const Plan& hits = *plans.hits;
+  const Plan& refunds = *plans.refunds;
+  const Plan& settlements = *plans.settlements;
   if (limiter_.over_cache_ != nullptr) {
     limiter_.over_cache_->learn(hits, checkpoint_);
     if (!refunds.levels.empty()) limiter_.over_cache_->forget(refunds);
   }
   hits_.judge(hits, {known_.data(), known_.size()});
   hits_.judge(refunds, {});
+  hits_.judge(settlements, {});
   if (hits_.has_denying()) hits_.judge_denying(limiter_.clock_.now());
   limitree::answer(matched_, hits_, limiter_.answer_modes_, answer);
   for (DescriptorStatus& status : answer->statuses) {
     if (status.name.empty()) continue;
     status.name = rules_.names[hits_.all()[status.hit].rule->limit.index];
   }
-  answer->source = std::max(hits.source, refunds.source);
+  answer->source =
+      std::max({hits.source, refunds.source, settlements.source});
+  answer->holds = hits.operation == Operation::kReserve &&
+                  std::ranges::any_of(hits.levels, [](const Level& level) {
+                    return level.limit->holds() && level.verdict.charged;
+                  });
   if (!answer->wants_metadata) return;
   try {
     answer->metadata = dynamic_metadata(*request_, hits_, *answer);
@@ -125,15 +146,15 @@ Status Limiter::EnvoyRequest::run(const DescriptorRequest& request,
                                   EnvoyAnswer* answer, Reader* reader) {
   Plan hits(Operation::kAuthorize);
   Plan refunds(Operation::kRefund);
-  Status status = prepare(request, &hits, &refunds, answer);
-  if (status.ok() && !hits.levels.empty()) {
-    status = limiter_.decide(&hits, reader);
-  }
-  if (status.ok() && !refunds.levels.empty()) {
-    status = limiter_.decide(&refunds, reader);
+  Plan settlements(Operation::kSettle);
+  Status status = prepare(request, {&hits, &refunds, &settlements}, answer);
+  for (Plan* const plan : {&hits, &refunds, &settlements}) {
+    if (status.ok() && !plan->levels.empty()) {
+      status = limiter_.decide(plan, reader);
+    }
   }
   if (status.ok()) {
-    finish(hits, refunds, answer);
+    finish({&hits, &refunds, &settlements}, answer);
   } else if (is_valid_) {
     failed(refunds);
   }
@@ -196,7 +217,7 @@ Status Limiter::should_rate_limit(const DescriptorRequest& request,
 }
 
 // A request that does not wait for its store, everything that it borrows, and
-// its two plans.  They are asked for at the same time, and may be answered by
+// its plans.  They are asked for at the same time, and may be answered by
 // another thread at once.
 class Limiter::PendingEnvoyRequest final
     : public Recycled<PendingEnvoyRequest, 256> {
@@ -207,39 +228,48 @@ class Limiter::PendingEnvoyRequest final
         snapshot_(limiter->current()),
         one_(limiter, *snapshot_),
         hits_(Operation::kAuthorize, this),
-        refunds_(Operation::kRefund, this) {}
+        refunds_(Operation::kRefund, this),
+        settlements_(Operation::kSettle, this) {}
 
   void copy(const DescriptorRequest& request);
 
   Status prepare(bool wants_metadata) {
     answer_.wants_metadata = wants_metadata;
-    return one_.prepare(request_, &hits_.plan(), &refunds_.plan(), &answer_);
+    return one_.prepare(
+        request_, {&hits_.plan(), &refunds_.plan(), &settlements_.plan()},
+        &answer_);
   }
 
-  // Asks the store.  Returns whether both plans are decided.
+  // Asks the store.  Returns whether all plans are decided.
   //
   // Once the hits are under way, nothing may be thrown: they refer to this.
   bool ask() {
     Status no_memory;
-    if (!refunds_.plan().levels.empty()) {
+    if (!refunds_.plan().levels.empty() ||
+        !settlements_.plan().levels.empty()) {
       no_memory = Status(Code::kOutOfMemory, "no memory to give hits back");
     }
     ask(&hits_);
-    try {
-      ask(&refunds_);
-    } catch (const std::bad_alloc&) {
-      refunds_.status = std::move(no_memory);
-      close();
+    for (Part* const part : {&refunds_, &settlements_}) {
+      try {
+        ask(part);
+      } catch (const std::bad_alloc&) {
+        part->status = std::move(no_memory);
+        close();
+      }
     }
     return close();
   }
 
-  // Once both are decided.
+  // Once all are decided.
   Status finish(EnvoyAnswer* answer) {
-    Status status = hits_.status.ok() ? std::move(refunds_.status)
-                                      : std::move(hits_.status);
+    Status status;
+    for (Part* const part : {&hits_, &refunds_, &settlements_}) {
+      if (status.ok()) status = std::move(part->status);
+    }
     if (status.ok()) {
-      one_.finish(hits_.plan(), refunds_.plan(), answer);
+      one_.finish({&hits_.plan(), &refunds_.plan(), &settlements_.plan()},
+                  answer);
     } else {
       one_.failed(refunds_.plan());
     }
@@ -296,6 +326,7 @@ class Limiter::PendingEnvoyRequest final
   EnvoyRequest one_;
   Part hits_;
   Part refunds_;
+  Part settlements_;
   // Plans without an answer, and one while the store is being asked.
   std::atomic<int> open_{1};
 };

@@ -1,5 +1,5 @@
 // Ids of holds: random bits that nobody can guess, so that nobody settles what
-// others hold.
+// others hold; or made of names.
 
 #ifndef LIMITREE_LIMITER_HOLD_IDS_HPP
 #define LIMITREE_LIMITER_HOLD_IDS_HPP
@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 
 #include "base/hold.hpp"
 #include "store/entropy.hpp"
@@ -24,6 +25,15 @@ class HoldIds {
   HoldId next() {
     SipHash hash(key_);
     hash.absorb(count_.fetch_add(1, std::memory_order_relaxed));
+    const std::uint64_t high = hash.finish();
+    hash.absorb(high);
+    return {high, hash.finish()};
+  }
+
+  // The id that all processes make of a name that the caller has chosen.
+  static HoldId of(std::string_view name) {
+    SipHash hash(SipKey{});
+    hash.absorb(name, 0);
     const std::uint64_t high = hash.finish();
     hash.absorb(high);
     return {high, hash.finish()};

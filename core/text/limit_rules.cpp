@@ -50,6 +50,7 @@ class RuleReader {
     return find_word(key, *value, known, &problems_);
   }
   bool read_algorithm();
+  bool read_concurrent();
   void refuse_others();
   void refuse(bool belongs, std::string_view key,
               const std::optional<Value>& value, std::string_view to);
@@ -69,11 +70,21 @@ class RuleReader {
   Rules rules_;
 };
 
+// A limit of what is held at once has no other rate.
+bool RuleReader::read_concurrent() {
+  const Value& most = *fields_.concurrent;
+  const std::optional<std::int64_t> count = problems_.take(
+      parse_integer(most.text, 1, kMaxHolds), most.mark, "concurrent ");
+  limit_.count = count.value_or(1);
+  limit_.rate = {Duration(1), limit_.count};
+  return count.has_value();
+}
+
 // If the algorithm is unknown, no key can be wrong for it.
 bool RuleReader::read_algorithm() {
   if (fields_.concurrent) {
     limit_.algorithm = Algorithm::kConcurrent;
-    if (!fields_.algorithm) return true;
+    if (!fields_.algorithm) return read_concurrent();
     add(fields_.algorithm->mark, "algorithm and concurrent exclude each other");
     return false;
   }

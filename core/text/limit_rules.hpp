@@ -37,8 +37,9 @@ struct RuleFields {
 bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
                   RuleFields* fields, Problems* problems);
 
-// Completes *limit, whose count, period and rate are set.  Mistakes go to
-// *problems, at `mark` if no single field causes them.
+// Completes *limit, whose count, period and rate are set, unless `concurrent`
+// states them.  Mistakes go to *problems, at `mark` if no single field causes
+// them.
 void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,
                  Problems* problems);
 

@@ -277,7 +277,7 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   add(fields, *rate, period, mark);
 }
 
-// A limit of what is held at once has no other rate.
+// apply_rules() sets the rate.
 void LimitReader::finish_concurrent(const Fields& fields, Mark mark) {
   const Value& most = *fields.rules.concurrent;
   if (fields.count || fields.period) {
@@ -285,9 +285,7 @@ void LimitReader::finish_concurrent(const Fields& fields, Mark mark) {
                    "concurrent and count exclude each other: state two limits");
     return;
   }
-  const std::optional<std::int64_t> count = problems_->take(
-      parse_integer(most.text, 1, kMaxHolds), most.mark, "concurrent ");
-  if (count) add(fields, {Duration(1), *count}, Duration(1), mark);
+  add(fields, {Duration(1), 1}, Duration(1), mark);
 }
 
 void LimitReader::add(const Fields& fields, const Rate& rate, Duration period,

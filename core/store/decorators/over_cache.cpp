@@ -95,8 +95,7 @@ bool OverCache::find(Instant now, const Plan& plan, Level* level) {
 Checkpoint OverCache::take_cached(Plan* plan, CachedLevels* known) {
   const Checkpoint checkpoint = {clock_.now(), forgets_.load()};
   known->clear();
-  if (plan->operation != Operation::kAuthorize &&
-      plan->operation != Operation::kPeek) {
+  if (!is_asked(plan->operation) && plan->operation != Operation::kPeek) {
     return checkpoint;
   }
   std::size_t kept = 0;
