@@ -44,8 +44,8 @@ struct AnswerModes {
 
 struct EnvoyAnswer {
   LimitCode overall = LimitCode::kOk;
-  bool shadowed = false;            // OK thanks to AnswerModes::shadow_mode
-  Source source = Source::kStore;   // set by the caller of the store
+  bool shadowed = false;           // OK thanks to AnswerModes::shadow_mode
+  Source source = Source::kStore;  // set by the caller of the store
   bool holds = false;  // until it is settled; set by the caller of the store
   std::int32_t header_status = -1;  // that RateLimit headers show
   InlineVector<DescriptorStatus, 4> statuses;

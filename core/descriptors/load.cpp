@@ -371,9 +371,8 @@ void FileReader::check_hold(const DescriptorDraft& draft, Mark mark) {
                       : draft.value_to_metric   ? "value_to_metric"
                                                 : nullptr;
   if (other == nullptr) return;
-  reader_.add(mark,
-              std::string("value_to_hold and ") + other +
-                  " exclude each other");
+  reader_.add(
+      mark, std::string("value_to_hold and ") + other + " exclude each other");
 }
 
 void FileReader::read_descriptor(std::uint32_t parent, std::size_t map) {

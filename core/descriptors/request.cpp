@@ -88,8 +88,7 @@ void MatchedRequest::state(const RequestDescriptor& descriptor, LimitUnit unit,
     stated_.push_front(window_rule(requests, unit));
     rule = stated_.begin();
     rule->limit.index = Limit::kNoIndex;
-    rule->limit.charge =
-        descriptors_->charge_of(*domain_, rule->limit);
+    rule->limit.charge = descriptors_->charge_of(*domain_, rule->limit);
   }
   rules_.push_back(
       {&*rule, static_cast<std::uint32_t>(descriptor.entries.size())});
@@ -141,10 +140,9 @@ void MatchedRequest::settle() {
 
 bool MatchedRequest::holds(const MatchedDescriptor& matched) const {
   const Counted* const first = rules_.data() + matched.first_rule;
-  return std::any_of(first, first + matched.rule_count,
-                     [](const Counted& counted) {
-                       return counted.rule->limit.holds();
-                     });
+  return std::any_of(
+      first, first + matched.rule_count,
+      [](const Counted& counted) { return counted.rule->limit.holds(); });
 }
 
 // A plan has one reservation, so a request has one name.

@@ -120,8 +120,7 @@ void Limiter::EnvoyRequest::finish(const PlansOf<const Plan>& plans,
     if (status.name.empty()) continue;
     status.name = rules_.names[hits_.all()[status.hit].rule->limit.index];
   }
-  answer->source =
-      std::max({hits.source, refunds.source, settlements.source});
+  answer->source = std::max({hits.source, refunds.source, settlements.source});
   answer->holds = hits.operation == Operation::kReserve &&
                   std::ranges::any_of(hits.levels, [](const Level& level) {
                     return level.limit->holds() && level.verdict.charged;
@@ -235,9 +234,9 @@ class Limiter::PendingEnvoyRequest final
 
   Status prepare(bool wants_metadata) {
     answer_.wants_metadata = wants_metadata;
-    return one_.prepare(
-        request_, {&hits_.plan(), &refunds_.plan(), &settlements_.plan()},
-        &answer_);
+    return one_.prepare(request_,
+                        {&hits_.plan(), &refunds_.plan(), &settlements_.plan()},
+                        &answer_);
   }
 
   // Asks the store.  Returns whether all plans are decided.

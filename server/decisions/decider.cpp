@@ -2,18 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <type_traits>
 #include <utility>
 
+#include "decisions/pending.hpp"
 #include "io/trouble.hpp"
 #include "limitree.hpp"
 
 namespace limitree::server {
 
 namespace {
-
-// More than the limits of any path have, in most trees.
-constexpr std::size_t kLevelsPerSegment = 4;
 
 // Null: the client may read the error itself.
 const char* text_instead_of(limitree_status status) {
@@ -31,98 +28,36 @@ const char* text_instead_of(limitree_status status) {
   }
 }
 
-std::span<const limitree_level> first_levels(
-    const limitree_decision& decision, std::span<const limitree_level> levels) {
-  return levels.first(
-      std::min(levels.size(), static_cast<std::size_t>(decision.level_count)));
-}
-
-template <typename Answer>
-void fail(ClientRequest* request, const AnswerSink* sink,
-          limitree_status status, const std::string& message) {
-  Answer answer;
-  answer.status = status;
-  answer.message = message;
-  sink->answer(request, answer);
-}
-
-// A request of a client until it is over.
-class Waiter {
- public:
-  explicit Waiter(ClientRequest* request) : request_(request) {
-    request->keep(std::make_unique<Link>(this));
-  }
-  // If there is no memory for the answer, there is no answer.
-  ~Waiter() {
-    if (request_ != nullptr) request_->keep(nullptr);
-  }
-  Waiter(const Waiter&) = delete;
-  Waiter& operator=(const Waiter&) = delete;
-
-  // Null when it is over.
-  ClientRequest* request() const { return request_; }
-
-  void fail() {
-    if (request_ != nullptr) request_->fail_inside();
-  }
-
- private:
-  class Link final : public RequestState {
-   public:
-    explicit Link(Waiter* waiter) : waiter_(waiter) {}
-    ~Link() override { waiter_->request_ = nullptr; }
-
-   private:
-    Waiter* waiter_;
-  };
-
-  ClientRequest* request_;
-};
-
-// A request that waits for the store.  The library writes an array of `Element`
-// that belongs to the answer.
-template <typename Answer, typename Element>
-class PendingAnswer final : public PendingRequest {
- public:
-  PendingAnswer(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
-                std::size_t room)
-      : PendingRequest(loop, request->time_left()),
-        sink_(sink),
-        waiter_(request),
-        elements_(room) {}
-
-  Answer* answer() { return &answer_; }
-  std::span<Element> elements() { return elements_.span(); }
-
-  // Answers, unless the request is over.
-  void complete(const limitree_completion& completion) override {
-    ClientRequest* const request = waiter_.request();
-    if (request == nullptr) return;
-    if (completion.status < 0) {
-      server::fail<Answer>(
-          request, sink_, completion.status,
-          message_for_client(completion.status, completion.error));
-      return;
-    }
-    if constexpr (std::is_same_v<Answer, LimiterAnswer>) {
-      answer_.decision = &completion.decision;
-      answer_.levels = first_levels(completion.decision, elements());
-    } else {
-      answer_.statuses = elements();
-    }
-    sink_->answer(request, answer_);
-  }
-  void fail() override { waiter_.fail(); }
-
- private:
-  const AnswerSink* sink_;
-  Waiter waiter_;
-  Answer answer_;
-  BlockArray<Element> elements_;
-};
-
 using PendingDecision = PendingAnswer<LimiterAnswer, limitree_level>;
-using PendingEnvoy = PendingAnswer<EnvoyAnswer, limitree_descriptor_status>;
+
+// If its client goes away, what it holds is given back.
+class PendingEnvoy final
+    : public PendingAnswer<EnvoyAnswer, limitree_descriptor_status> {
+ public:
+  PendingEnvoy(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
+               DescriptorList* list, std::weak_ptr<Undo> undo)
+      : PendingAnswer(loop, request, sink, list->get().descriptor_count),
+        list_(list),
+        undo_(std::move(undo)) {
+    if (list->source().size() <= kMostKept) source_ = list->source();
+  }
+
+ private:
+  // Envoy sends less; the hold of a larger request ends by itself.
+  static constexpr std::size_t kMostKept = std::size_t{64} * 1024;
+
+  void abandoned(const limitree_completion& /*completion*/) override {
+    if ((answer()->response.flags & LIMITREE_HOLDS) == 0) return;
+    const std::shared_ptr<Undo> undo = undo_.lock();
+    if (undo == nullptr || source_.empty()) return;
+    list_->read(source_);
+    undo->settle(list_->get());
+  }
+
+  DescriptorList* list_;
+  std::string source_;
+  std::weak_ptr<Undo> undo_;
+};
 
 // The resets that one answer waits for.
 class Resets {
@@ -185,32 +120,8 @@ Decider::Decider(limitree_limiter* limiter, StoreLoop* store_loop,
       settings_(settings),
       descriptors_(descriptors),
       levels_(std::make_unique_for_overwrite<limitree_level[]>(
-          LIMITREE_MAX_LEVELS)) {}
-
-// Answers and returns true if too many requests wait.
-template <typename Answer>
-bool Decider::refuses(ClientRequest* request, const AnswerSink* sink) const {
-  if (!store_loop_->is_full()) return false;
-  fail<Answer>(request, sink, LIMITREE_OUT_OF_MEMORY, "too many calls wait");
-  return true;
-}
-
-// Calls `start(user, decision, error)`, which starts what `pending` waits for.
-template <typename Start>
-void Decider::start(std::unique_ptr<PendingRequest> pending,
-                    const Start& start) {
-  limitree_completion done{};
-  limitree_error* error = nullptr;
-  done.status =
-      start(static_cast<void*>(pending.get()), &done.decision, &error);
-  const ErrorHandle owner(error);
-  done.error = error;
-  if (done.status == LIMITREE_PENDING) {
-    store_loop_->started(std::move(pending));
-  } else {
-    pending->complete(done);
-  }
-}
+          LIMITREE_MAX_LEVELS)),
+      undo_(std::make_shared<Undo>(limiter, store_loop)) {}
 
 void Decider::decide(std::int32_t operation, const PathList& list,
                      ClientRequest* request, const AnswerSink* sink) {
@@ -236,18 +147,18 @@ void Decider::decide(std::int32_t operation, const PathList& list,
     answer.omits_levels = list.omits_levels();
     return sink->answer(request, answer);
   }
-  if (refuses<LimiterAnswer>(request, sink)) return;
-  auto pending = std::make_unique<PendingDecision>(
-      store_loop_, request, sink,
-      std::min(most, (list.segment_count() + 1) * kLevelsPerSegment));
+  if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
+  auto pending = std::make_unique<PendingDecision>(store_loop_, request, sink,
+                                                   level_room(list));
   pending->answer()->omits_levels = list.omits_levels();
   const std::span<limitree_level> levels = pending->elements();
-  start(std::move(pending), [&](void* user, limitree_decision* decision,
-                                limitree_error** error) {
-    return limitree_decide_costs_async(
-        limiter_, operation, paths.data(), paths.size(), costs.data(),
-        costs.size(), user, levels.data(), levels.size(), decision, error);
-  });
+  start(store_loop_, std::move(pending),
+        [&](void* user, limitree_decision* decision, limitree_error** error) {
+          return limitree_decide_costs_async(limiter_, operation, paths.data(),
+                                             paths.size(), costs.data(),
+                                             costs.size(), user, levels.data(),
+                                             levels.size(), decision, error);
+        });
 }
 
 void Decider::reset(const PathList& list, ClientRequest* request,
@@ -259,11 +170,12 @@ void Decider::reset(const PathList& list, ClientRequest* request,
                                    " paths, the most is " +
                                    std::to_string(LIMITREE_MAX_PATHS));
   }
-  if (refuses<LimiterAnswer>(request, sink)) return;
+  if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
   // One more, so that the answer comes after the last reset was started.
   const auto resets = std::make_shared<Resets>(request, sink, paths.size() + 1);
   for (const limitree_path& path : paths) {
-    start(std::make_unique<PendingReset>(store_loop_, request->time_left(),
+    start(store_loop_,
+          std::make_unique<PendingReset>(store_loop_, request->time_left(),
                                          resets),
           [&](void* user, limitree_decision* /*decision*/,
               limitree_error** error) {
@@ -274,8 +186,9 @@ void Decider::reset(const PathList& list, ClientRequest* request,
   resets->take(LIMITREE_OK, nullptr);
 }
 
-void Decider::ask(limitree_envoy_request asked, ClientRequest* request,
+void Decider::ask(DescriptorList* list, ClientRequest* request,
                   const AnswerSink* sink) {
+  limitree_envoy_request asked = list->get();
   if (descriptors_->are_missing()) {
     descriptors_->count_refusal();
     return fail<EnvoyAnswer>(request, sink, LIMITREE_STORE_UNAVAILABLE,
@@ -297,17 +210,18 @@ void Decider::ask(limitree_envoy_request asked, ClientRequest* request,
     answer.statuses = statuses_;
     return sink->answer(request, answer);
   }
-  if (refuses<EnvoyAnswer>(request, sink)) return;
-  auto pending = std::make_unique<PendingEnvoy>(store_loop_, request, sink,
-                                                asked.descriptor_count);
+  if (refuses<EnvoyAnswer>(*store_loop_, request, sink)) return;
+  auto pending =
+      std::make_unique<PendingEnvoy>(store_loop_, request, sink, list, undo_);
   const std::span<limitree_descriptor_status> statuses = pending->elements();
   limitree_envoy_response* const response = &pending->answer()->response;
-  start(std::move(pending), [&](void* user, limitree_decision* /*decision*/,
-                                limitree_error** error) {
-    return limitree_should_rate_limit_async(limiter_, &asked, user,
-                                            statuses.data(), statuses.size(),
-                                            response, error);
-  });
+  start(
+      store_loop_, std::move(pending),
+      [&](void* user, limitree_decision* /*decision*/, limitree_error** error) {
+        return limitree_should_rate_limit_async(
+            limiter_, &asked, user, statuses.data(), statuses.size(), response,
+            error);
+      });
 }
 
 }  // namespace limitree::server

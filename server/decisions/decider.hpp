@@ -13,6 +13,7 @@
 
 #include "decisions/requests.hpp"
 #include "decisions/store_loop.hpp"
+#include "decisions/undo.hpp"
 #include "limitree.h"
 #include "net/client_request.hpp"
 
@@ -28,6 +29,9 @@ struct LimiterAnswer : AnswerStatus {
   const limitree_decision* decision = nullptr;  // null after a reset
   std::span<const limitree_level> levels;       // those for which there is room
   bool omits_levels = false;
+  std::string receipt;  // of what was reserved
+  // Not null: the answer is only how many levels still held, by this name.
+  const char* counts = nullptr;
 };
 
 struct EnvoyAnswer : AnswerStatus {
@@ -94,15 +98,18 @@ class Decider {
   // All paths at once.
   void reset(const PathList& paths, ClientRequest* request,
              const AnswerSink* sink);
-  void ask(limitree_envoy_request asked, ClientRequest* request,
+  // Holds on the paths.  If the client goes away before the answer, nothing
+  // stays held.
+  void reserve(const PathList& paths, ClientRequest* request,
+               const AnswerSink* sink);
+  // Settles, cancels or extends what a receipt names.
+  void settle(const ReceiptRequest& asked, ClientRequest* request,
+              const AnswerSink* sink);
+  // `list`, which outlives the request, may be used for others until then.
+  void ask(DescriptorList* list, ClientRequest* request,
            const AnswerSink* sink);
 
  private:
-  template <typename Answer>
-  bool refuses(ClientRequest* request, const AnswerSink* sink) const;
-  template <typename Start>
-  void start(std::unique_ptr<PendingRequest> pending, const Start& start);
-
   limitree_limiter* limiter_;
   StoreLoop* store_loop_;
   const AnswerSettings* settings_;
@@ -110,6 +117,7 @@ class Decider {
   // The levels of answers that are given at once.
   std::unique_ptr<limitree_level[]> levels_;
   std::vector<limitree_descriptor_status> statuses_;
+  std::shared_ptr<Undo> undo_;  // which pending requests may outlive
 };
 
 }  // namespace limitree::server

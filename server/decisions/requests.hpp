@@ -47,6 +47,20 @@ inline constexpr LimiterOperation kLimiterOperations[] = {
     {"Refund", LIMITREE_REFUND, true},
     {"Reset", LimiterOperation::kReset, true}};
 
+// What clients may do with reservations.
+struct HoldOperation {
+  enum class Act : std::uint8_t { kReserve, kSettle, kCancel, kExtend };
+
+  const char* name;  // as above
+  Act act;
+  const char* counts;  // what the answer calls the levels that still held
+};
+inline constexpr HoldOperation kHoldOperations[] = {
+    {"Reserve", HoldOperation::Act::kReserve, nullptr},
+    {"Settle", HoldOperation::Act::kSettle, "settled"},
+    {"Cancel", HoldOperation::Act::kCancel, "settled"},
+    {"Extend", HoldOperation::Act::kExtend, "extended"}};
+
 // Units that a request may name: more than any tree needs.
 inline constexpr std::size_t kMaxCosts = 64;
 
@@ -63,6 +77,8 @@ class PathList {
   bool needs_levels() const { return needs_levels_; }
   // Only for a reset.
   bool leaf_only() const { return leaf_only_; }
+  // Only for a reservation; 0: as long as each limit says.
+  std::int64_t hold_ns() const { return hold_ns_; }
 
  protected:
   // Stands for a path without its own cost until the whole request is read.
@@ -73,6 +89,7 @@ class PathList {
     empty(&paths_);
     costs_.clear();
     omits_levels_ = leaf_only_ = false;
+    hold_ns_ = 0;
     needs_levels_ = true;
   }
 
@@ -107,6 +124,7 @@ class PathList {
   bool omits_levels_ = false;
   bool needs_levels_ = true;
   bool leaf_only_ = false;
+  std::int64_t hold_ns_ = 0;
 
  private:
   std::vector<limitree_str> segments_;  // of all paths
@@ -114,17 +132,35 @@ class PathList {
   std::vector<limitree_cost> costs_;
 };
 
+// Asks to settle, cancel or extend what a reservation holds.  Refers to the
+// bytes of the request.
+struct ReceiptRequest {
+  const HoldOperation* operation = nullptr;
+  std::string_view receipt;
+  std::int64_t cost = LIMITREE_AS_HELD;  // in "request", of each path
+  std::vector<limitree_cost> costs;      // in other units, at most kMaxCosts
+  std::int64_t hold_ns = 0;              // from now; of an extension
+};
+
 // A request of Envoy.
 class DescriptorList {
  public:
+  // Reads a message of one protocol; get() refers to it, or to memory of this
+  // object.  Throws what the protocol throws.
+  virtual void read(std::string_view message) = 0;
+
   // Without flags.
   const limitree_envoy_request& get() const { return request_; }
+  // What was read.
+  std::string_view source() const { return source_; }
 
  protected:
-  void clear() {
+  ~DescriptorList() = default;
+  void clear(std::string_view source) {
     empty(&entries_);
     empty(&descriptors_);
     request_ = {};
+    source_ = source;
   }
 
   // Call this when the whole request is read: then the entries do not move any
@@ -142,6 +178,9 @@ class DescriptorList {
   std::vector<limitree_entry> entries_;  // of all descriptors
   std::vector<limitree_descriptor> descriptors_;
   limitree_envoy_request request_{};
+
+ private:
+  std::string_view source_;
 };
 
 }  // namespace limitree::server

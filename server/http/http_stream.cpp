@@ -8,7 +8,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr std::size_t kMaxFields = 16;
+constexpr std::size_t kMaxResponseFields = 16;
 
 // Fields of a response, in their order.
 class FieldList {
@@ -19,7 +19,7 @@ class FieldList {
   std::span<const Field> get() const { return {fields_.data(), size_}; }
 
  private:
-  std::array<Field, kMaxFields> fields_;
+  std::array<Field, kMaxResponseFields> fields_;
   std::size_t size_ = 0;
 };
 

@@ -204,7 +204,8 @@ void write_value(const Json& value, pbf_writer* to) {
 }  // namespace
 
 void write_decision(const limitree_decision& decision,
-                    std::span<const limitree_level> levels, std::string* out) {
+                    std::span<const limitree_level> levels, std::string* out,
+                    std::string_view receipt) {
   pbf_writer to(*out);
   add_flag(&to, 1, decision.limited != 0);
   if (decision.limit >= 0) to.add_int64(2, decision.limit);
@@ -221,6 +222,16 @@ void write_decision(const limitree_decision& decision,
   add_flag(&to, 13, (decision.flags & LIMITREE_SHADOWED) != 0);
   add_flag(&to, 14, (decision.flags & LIMITREE_SOFT) != 0);
   add_flag(&to, 15, (decision.flags & LIMITREE_DEGRADED) != 0);
+  add(&to, 16, decision.held);
+  if (decision.limited == 0 && !receipt.empty()) {
+    to.add_string(17, receipt.data(), receipt.size());
+  }
+}
+
+void write_settlement(const limitree_decision& decision, std::string* out) {
+  pbf_writer to(*out);
+  add(&to, 1, decision.held);
+  add(&to, 2, decision.source);
 }
 
 GrpcCode code_of(limitree_status status) {

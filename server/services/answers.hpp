@@ -14,9 +14,13 @@
 
 namespace limitree::server {
 
-// Appends a limitree.v1.Decision to *out.
+// Appends a limitree.v1.Decision to *out.  A denied one has no receipt.
 void write_decision(const limitree_decision& decision,
-                    std::span<const limitree_level> levels, std::string* out);
+                    std::span<const limitree_level> levels, std::string* out,
+                    std::string_view receipt = {});
+
+// Appends a limitree.v1.SettleResponse or ExtendResponse to *out.
+void write_settlement(const limitree_decision& decision, std::string* out);
 
 // Appends an envoy.service.ratelimit.v3.RateLimitResponse to *out.
 void write_envoy(const limitree_envoy_response& response,

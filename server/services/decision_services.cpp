@@ -33,6 +33,13 @@ void DecisionServices::add_to(MethodTable* methods) {
                   },
                   one.needs_token});
   }
+  for (const HoldOperation& one : kHoldOperations) {
+    methods->add(std::string("/limitree.v1.Limiter/") + one.name,
+                 {MethodKind::kUnary,
+                  [this, &one](Call* call, std::string_view message) {
+                    settle(one, call, message);
+                  }});
+  }
   methods->add(
       "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
       {MethodKind::kUnary,
@@ -45,13 +52,32 @@ void DecisionServices::decide(const LimiterOperation& operation, Call* call,
     limiter_request_.read_reset(message);
   } else {
     limiter_request_.read(message);
-    if (limiter_request_.has_too_many_costs()) {
-      return call->finish({GrpcCode::kInvalidArgument,
-                           "the request has more than " +
-                               std::to_string(kMaxCosts) + " costs"});
-    }
+    if (!has_few_costs(call)) return;
   }
   decider_->decide(operation.number, limiter_request_, call, this);
+}
+
+bool DecisionServices::has_few_costs(Call* call) const {
+  if (!limiter_request_.has_too_many_costs()) return true;
+  call->finish(
+      {GrpcCode::kInvalidArgument,
+       "the request has more than " + std::to_string(kMaxCosts) + " costs"});
+  return false;
+}
+
+void DecisionServices::settle(const HoldOperation& operation, Call* call,
+                              std::string_view message) {
+  if (operation.act == HoldOperation::Act::kReserve) {
+    limiter_request_.read(message);
+    if (has_few_costs(call)) decider_->reserve(limiter_request_, call, this);
+    return;
+  }
+  receipt_request_.read(operation, message);
+  if (receipt_request_.mistake() != nullptr) {
+    return call->finish(
+        {GrpcCode::kInvalidArgument, receipt_request_.mistake()});
+  }
+  decider_->settle(receipt_request_, call, this);
 }
 
 void DecisionServices::ask(Call* call, std::string_view message) {
@@ -62,14 +88,17 @@ void DecisionServices::ask(Call* call, std::string_view message) {
          "the request has more than 4096 descriptors, or more than 65536 "
          "entries"});
   }
-  decider_->ask(envoy_request_.get(), call, this);
+  decider_->ask(&envoy_request_, call, this);
 }
 
 void DecisionServices::answer(ClientRequest* request,
                               const LimiterAnswer& answer) const {
   finish(request, answer, [&](std::string* message) {
     if (answer.decision == nullptr) return;
-    write_decision(*answer.decision, answer.levels, message);
+    if (answer.counts != nullptr) {
+      return write_settlement(*answer.decision, message);
+    }
+    write_decision(*answer.decision, answer.levels, message, answer.receipt);
   });
 }
 

@@ -28,11 +28,16 @@ class DecisionServices final : public AnswerSink {
  private:
   void decide(const LimiterOperation& operation, Call* call,
               std::string_view message);
+  // Whether the costs of limiter_request_ can be taken; answers if not.
+  bool has_few_costs(Call* call) const;
+  void settle(const HoldOperation& operation, Call* call,
+              std::string_view message);
   void ask(Call* call, std::string_view message);
 
   Decider* decider_;
   const AnswerSettings* settings_;
   DecideRequest limiter_request_;
+  ReceiptMessage receipt_request_;
   EnvoyRequest envoy_request_;
 };
 

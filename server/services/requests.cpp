@@ -22,7 +22,8 @@ void DecideRequest::read(std::string_view message) {
   };
   const auto take_cost = [this](std::string_view entry) { read_cost(entry); };
   read_message(message, field(1, take_path), field(2, &cost),
-               field(3, &omits_levels_), field(4, take_cost));
+               field(3, &omits_levels_), field(4, take_cost),
+               field(5, &hold_ns_));
   needs_levels_ = !omits_levels_;
   finish(cost);
 }
@@ -58,8 +59,44 @@ void DecideRequest::read_reset(std::string_view message) {
   finish(0);
 }
 
+void ReceiptMessage::read(const HoldOperation& one, std::string_view message) {
+  static_cast<ReceiptRequest&>(*this) = {};
+  mistake_ = nullptr;
+  operation = &one;
+  const auto take_cost = [this](std::int64_t own) {
+    cost = own;
+    // The core would take -1 for "as held".
+    if (own < 0) mistake_ = "cost must not be negative";
+  };
+  const auto take_units = [this](std::string_view entry) { read_cost(entry); };
+  switch (one.act) {
+    case HoldOperation::Act::kSettle:
+      read_message(message, field(1, &receipt), field(2, take_cost),
+                   field(3, take_units));
+      break;
+    case HoldOperation::Act::kExtend:
+      read_message(message, field(1, &receipt), field(2, &hold_ns));
+      break;
+    case HoldOperation::Act::kReserve:
+    case HoldOperation::Act::kCancel:
+      read_message(message, field(1, &receipt));
+      break;
+  }
+}
+
+void ReceiptMessage::read_cost(std::string_view message) {
+  if (costs.size() == kMaxCosts) {
+    mistake_ = "the request has more than 64 costs";
+    return;
+  }
+  std::string_view unit;
+  std::int64_t units = 0;
+  read_message(message, field(1, &unit), field(2, &units));
+  costs.push_back({{unit.data(), unit.size()}, units});
+}
+
 void EnvoyRequest::read(std::string_view message) {
-  clear();
+  clear(message);
   is_too_large_ = false;
   const auto take_descriptor = [this](std::string_view one) {
     read_descriptor(one);

@@ -9,8 +9,9 @@
 
 namespace limitree::server {
 
-// limitree.v1.DecideRequest and ResetRequest.  Reads one request after the
-// other into the same memory.  The result refers to the bytes of the request.
+// limitree.v1.DecideRequest, ReserveRequest and ResetRequest.  Reads one
+// request after the other into the same memory.  The result refers to the bytes
+// of the request.
 class DecideRequest : public PathList {
  public:
   // These throw protozero::exception if `message` is malformed.
@@ -27,10 +28,25 @@ class DecideRequest : public PathList {
   bool has_too_many_costs_ = false;
 };
 
-// The same for envoy.service.ratelimit.v3.RateLimitRequest.
-class EnvoyRequest : public DescriptorList {
+// limitree.v1.SettleRequest, CancelRequest and ExtendRequest.
+class ReceiptMessage : public ReceiptRequest {
  public:
-  void read(std::string_view message);
+  // Throws protozero::exception if `message` is malformed.
+  void read(const HoldOperation& one, std::string_view message);
+
+  // What is wrong with the costs; null: nothing.
+  const char* mistake() const { return mistake_; }
+
+ private:
+  void read_cost(std::string_view message);
+
+  const char* mistake_ = nullptr;
+};
+
+// The same for envoy.service.ratelimit.v3.RateLimitRequest.
+class EnvoyRequest final : public DescriptorList {
+ public:
+  void read(std::string_view message) override;
 
   // Whether there are more descriptors or entries than any caller needs: then
   // some are missing.

@@ -114,7 +114,7 @@ void append_headers(const limitree_descriptor_status& status,
 
 void append_decision(const limitree_decision& decision,
                      std::span<const limitree_level> levels, bool with_levels,
-                     std::string* out) {
+                     std::string* out, std::string_view receipt) {
   JsonWriter to(out);
   to.begin_object();
   to.flag("limited", decision.limited != 0);
@@ -128,12 +128,25 @@ void append_decision(const limitree_decision& decision,
   to.number("level_count", decision.level_count);
   to.text("source", limitree_source_name(decision.source));
   append_flags(decision, &to);
+  if (decision.limited == 0 && !receipt.empty()) {
+    to.number("held", decision.held);
+    to.text("receipt", receipt);
+  }
   if (with_levels) {
     to.key("levels");
     to.begin_list();
     for (const limitree_level& level : levels) append_level(level, &to);
     to.end_list();
   }
+  to.end_object();
+}
+
+void append_settlement(const limitree_decision& decision, std::string_view name,
+                       std::string* out) {
+  JsonWriter to(out);
+  to.begin_object();
+  to.number(name, decision.held);
+  to.text("source", limitree_source_name(decision.source));
   to.end_object();
 }
 

@@ -13,10 +13,15 @@
 namespace limitree::server {
 
 // For /v1: appends an object with the names of limitree_decision, and those of
-// limitree_level below "levels" unless `with_levels` is false.
+// limitree_level below "levels" unless `with_levels` is false.  A denied one
+// has no receipt.
 void append_decision(const limitree_decision& decision,
                      std::span<const limitree_level> levels, bool with_levels,
-                     std::string* out);
+                     std::string* out, std::string_view receipt = {});
+
+// Appends {"settled": 2}, of that name.
+void append_settlement(const limitree_decision& decision, std::string_view name,
+                       std::string* out);
 
 // The status of HTTP for an error of the library.
 int http_status_of(limitree_status status);

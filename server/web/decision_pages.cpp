@@ -69,6 +69,11 @@ void DecisionPages::add_to(HandlerTable* handlers) {
                   HttpMethods::kPost,
                   [this, &one](Exchange* exchange) { decide(one, exchange); });
   }
+  for (const HoldOperation& one : kHoldOperations) {
+    handlers->add("/v1/" + lower(std::string_view(one.name)),
+                  HttpMethods::kPost,
+                  [this, &one](Exchange* exchange) { settle(one, exchange); });
+  }
   handlers->add("/json", HttpMethods::kAny,
                 [this](Exchange* exchange) { ask(exchange); });
 }
@@ -78,11 +83,33 @@ void DecisionPages::decide(const LimiterOperation& operation,
   if (!lets_in(exchange, operation.needs_token)) return;
   try {
     path_request_.read(exchange->request().body,
-                       operation.number == LimiterOperation::kReset);
+                       operation.number == LimiterOperation::kReset
+                           ? PathRequest::For::kReset
+                           : PathRequest::For::kDecision);
   } catch (const JsonError& error) {
     return answer_problem(exchange, 400, error.what());
   }
   decider_->decide(operation.number, path_request_, exchange, this);
+}
+
+void DecisionPages::settle(const HoldOperation& operation, Exchange* exchange) {
+  if (!lets_in(exchange, false)) return;
+  const std::string_view body = exchange->request().body;
+  const bool reserves = operation.act == HoldOperation::Act::kReserve;
+  try {
+    if (reserves) {
+      path_request_.read(body, PathRequest::For::kReservation);
+    } else {
+      receipt_request_.read(operation, body);
+    }
+  } catch (const JsonError& error) {
+    return answer_problem(exchange, 400, error.what());
+  }
+  if (reserves) {
+    decider_->reserve(path_request_, exchange, this);
+  } else {
+    decider_->settle(receipt_request_, exchange, this);
+  }
 }
 
 void DecisionPages::answer(ClientRequest* request,
@@ -96,11 +123,13 @@ void DecisionPages::answer(ClientRequest* request,
   to->content_type = "application/json";
   if (answer.decision == nullptr) {
     to->body = "{}";
+  } else if (answer.counts != nullptr) {
+    append_settlement(*answer.decision, answer.counts, &to->body);
   } else {
     to->status = answer.decision->limited != 0 ? 429 : 200;
     write_fields(style_, *answer.decision, answer.levels, &to->fields);
     append_decision(*answer.decision, answer.levels, !answer.omits_levels,
-                    &to->body);
+                    &to->body, answer.receipt);
   }
   exchange->finish();
 }
@@ -111,7 +140,7 @@ void DecisionPages::ask(Exchange* exchange) {
   } catch (const JsonError& error) {
     return refuse(exchange, 400, error.what());
   }
-  decider_->ask(envoy_request_.get(), exchange, this);
+  decider_->ask(&envoy_request_, exchange, this);
 }
 
 void DecisionPages::answer(ClientRequest* request,

@@ -32,11 +32,13 @@ class DecisionPages final : public AnswerSink {
 
  private:
   void decide(const LimiterOperation& operation, Exchange* exchange);
+  void settle(const HoldOperation& operation, Exchange* exchange);
 
   Decider* decider_;
   const AnswerSettings* settings_;
   const std::string& style_;
   PathRequest path_request_;
+  ReceiptJson receipt_request_;
   EnvoyJson envoy_request_;
 };
 

@@ -104,7 +104,8 @@ void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
 
 }  // namespace
 
-void PathRequest::read(std::string_view body, bool is_reset) {
+void PathRequest::read(std::string_view body, For use) {
+  const bool is_reset = use == For::kReset;
   clear();
   document_.read(body);
   std::int64_t cost = is_reset ? 0 : 1;
@@ -117,6 +118,8 @@ void PathRequest::read(std::string_view body, bool is_reset) {
           cost = read_cost(value, cost);
         } else if (!is_reset && key == "omit_levels") {
           omits_levels_ = value.flag();
+        } else if (use == For::kReservation && key == "hold_ns") {
+          hold_ns_ = value.integer(0, INT64_MAX);
         } else if (is_reset && key == "leaf_only") {
           leaf_only_ = value.flag();
         } else {
@@ -166,11 +169,42 @@ void PathRequest::read_segments(const JsonPlace& list) {
   list.each_item([&](const JsonPlace& item) { add_segment(item.text()); });
 }
 
+void ReceiptJson::read(const HoldOperation& one, std::string_view body) {
+  using Act = HoldOperation::Act;
+  static_cast<ReceiptRequest&>(*this) = {};
+  operation = &one;
+  document_.read(body);
+  const auto take_cost = [&](const JsonPlace& place) {
+    cost = read_costs(
+        place, cost, [&](std::string_view unit, const JsonPlace& value) {
+          if (costs.size() == kMaxCosts) {
+            place.fail("has more than " + std::to_string(kMaxCosts) + " units");
+          }
+          costs.push_back({{unit.data(), unit.size()}, cost_of(value)});
+        });
+  };
+  bool has_receipt = false;
+  JsonPlace(document_).each_member(
+      [&](std::string_view key, const JsonPlace& value) {
+        if (key == "receipt") {
+          receipt = value.text();
+          has_receipt = true;
+        } else if (one.act == Act::kSettle && key == "cost") {
+          take_cost(value);
+        } else if (one.act == Act::kExtend && key == "hold_ns") {
+          hold_ns = value.integer(0, INT64_MAX);
+        } else {
+          value.fail_unknown();
+        }
+      });
+  if (!has_receipt) throw JsonError("the request: has no receipt");
+}
+
 void EnvoyJson::read(std::string_view body) {
   static constexpr FieldName kFields[] = {{"domain", "domain"},
                                           {"descriptors", "descriptors"},
                                           {"hitsAddend", "hits_addend"}};
-  clear();
+  clear(body);
   document_.read(body);
   each_field(
       JsonPlace(document_), kFields,

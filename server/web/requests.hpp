@@ -17,9 +17,14 @@ namespace limitree::server {
 // into the same memory.
 class PathRequest : public PathList {
  public:
-  // For /v1/reset: paths without costs, and "leaf_only".  The result refers to
-  // memory of this object.  Throws JsonError.
-  void read(std::string_view body, bool is_reset = false);
+  enum class For : std::uint8_t {
+    kDecision,
+    kReservation,  // also "hold_ns"
+    kReset,        // paths without costs, and "leaf_only"
+  };
+
+  // The result refers to memory of this object.  Throws JsonError.
+  void read(std::string_view body, For use = For::kDecision);
 
  private:
   std::int64_t read_cost(const JsonPlace& cost, std::int64_t absent);
@@ -29,13 +34,23 @@ class PathRequest : public PathList {
   JsonDocument document_;
 };
 
+// For /v1/settle, /v1/cancel and /v1/extend: {"receipt": "lr1...", "cost": 5}.
+class ReceiptJson : public ReceiptRequest {
+ public:
+  // The same.
+  void read(const HoldOperation& one, std::string_view body);
+
+ private:
+  JsonDocument document_;
+};
+
 // For /json: envoy.service.ratelimit.v3.RateLimitRequest in the JSON of proto3.
 // Names of fields may be in lowerCamel or in snake_case.  Reads one request
 // after the other into the same memory.
-class EnvoyJson : public DescriptorList {
+class EnvoyJson final : public DescriptorList {
  public:
   // What it gives refers to memory of its own.  Throws JsonError.
-  void read(std::string_view body);
+  void read(std::string_view body) override;
 
  private:
   void read_descriptor(const JsonPlace& place);

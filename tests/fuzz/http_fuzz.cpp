@@ -177,7 +177,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
       require(*error.what() != '\0');
     }
     try {
-      request.read(body, true);
+      request.read(body, PathRequest::For::kReset);
     } catch (const JsonError& error) {
       require(*error.what() != '\0');
     }

@@ -40,7 +40,7 @@ std::string read(std::string_view body) {
 std::string read_reset(std::string_view body) {
   PathRequest request;
   try {
-    request.read(body, true);
+    request.read(body, PathRequest::For::kReset);
     return text_of(request) + (request.leaf_only() ? " leaf" : "");
   } catch (const JsonError& error) {
     return error.what();
