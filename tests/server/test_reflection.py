@@ -20,7 +20,8 @@ def test_a_client_finds_everything(service):
         pool.FindServiceByName(name)
     limiter = pool.FindServiceByName("limitree.v1.Limiter")
     assert [method.name for method in limiter.methods] == [
-        "Authorize", "Peek", "Spend", "Refund", "Reset"]
+        "Authorize", "Peek", "Spend", "Refund", "Reserve", "Settle", "Cancel",
+        "Extend", "Reset"]
     decision = pool.FindMessageTypeByName("limitree.v1.Decision")
     assert decision.fields_by_name["levels"].message_type.name == "Level"
     pool.FindEnumTypeByName(

@@ -4,7 +4,6 @@ in memory and in Redis.  A preloaded library tells service and Redis the time.
 """
 
 import json
-import os
 import pathlib
 import sys
 
@@ -12,6 +11,7 @@ import httpx
 import pytest
 from google.protobuf import json_format
 from service import error_of, grpc, rls
+from stopped_clock import StoppedClock
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(TESTS / "python"))
@@ -27,24 +27,10 @@ VARIABLES = {"stop": {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT": "true"},
 LIMITS = "ratelimit.service.rate_limit."
 
 
-class StoppedClock:
-    """A clock for programs that are started with its variables."""
-
-    def __init__(self, path):
-        self.path = path
-        self.variables = {"STOPPED_CLOCK": str(path),
-                          "LD_PRELOAD": os.environ["LIMITREE_TEST_CLOCK"]}
-        self.set(VECTORS[0]["steps"][0]["request"]["now"])
-
-    def set(self, second):
-        # In place, because the programs have mapped the file.
-        with open(self.path, "r+b" if self.path.exists() else "xb") as file:
-            file.write(second.to_bytes(8, sys.byteorder))
-
-
 @pytest.fixture(name="clock", scope="module")
 def make_clock(tmp_path_factory):
-    return StoppedClock(tmp_path_factory.mktemp("clock") / "second")
+    return StoppedClock(tmp_path_factory.mktemp("clock") / "second",
+                        VECTORS[0]["steps"][0]["request"]["now"])
 
 
 @pytest.fixture(name="redis", scope="module")
