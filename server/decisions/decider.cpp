@@ -37,26 +37,16 @@ class PendingEnvoy final
   PendingEnvoy(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
                DescriptorList* list, std::weak_ptr<Undo> undo)
       : PendingAnswer(loop, request, sink, list->get().descriptor_count),
-        list_(list),
-        undo_(std::move(undo)) {
-    if (list->source().size() <= kMostKept) source_ = list->source();
-  }
+        regret_(std::make_unique<EnvoyRegret>(std::move(undo), list)) {}
 
  private:
-  // Envoy sends less; the hold of a larger request ends by itself.
-  static constexpr std::size_t kMostKept = std::size_t{64} * 1024;
-
-  void abandoned(const limitree_completion& /*completion*/) override {
-    if ((answer()->response.flags & LIMITREE_HOLDS) == 0) return;
-    const std::shared_ptr<Undo> undo = undo_.lock();
-    if (undo == nullptr || source_.empty()) return;
-    list_->read(source_);
-    undo->settle(list_->get());
+  std::unique_ptr<Regret> regret(
+      const limitree_completion& /*completion*/) override {
+    if ((answer()->response.flags & LIMITREE_HOLDS) == 0) return nullptr;
+    return std::move(regret_);
   }
 
-  DescriptorList* list_;
-  std::string source_;
-  std::weak_ptr<Undo> undo_;
+  std::unique_ptr<Regret> regret_;
 };
 
 // The resets that one answer waits for.
@@ -208,6 +198,9 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
       answer.message = message_for_client(answer.status, error);
     }
     answer.statuses = statuses_;
+    if (answer.status >= 0 && (answer.response.flags & LIMITREE_HOLDS) != 0) {
+      request->unless_taken(std::make_unique<EnvoyRegret>(undo_, list));
+    }
     return sink->answer(request, answer);
   }
   if (refuses<EnvoyAnswer>(*store_loop_, request, sink)) return;

@@ -120,10 +120,13 @@ class PendingAnswer : public PendingRequest {
 
   void complete(const limitree_completion& completion) final {
     ClientRequest* const request = waiter_.request();
+    std::unique_ptr<Regret> untaken;
+    if (completion.status >= 0) untaken = regret(completion);
     if (request == nullptr) {
-      if (completion.status >= 0) abandoned(completion);
+      if (untaken != nullptr) untaken->run();
       return;
     }
+    if (untaken != nullptr) request->unless_taken(std::move(untaken));
     if (completion.status < 0) {
       server::fail<Answer>(
           request, sink_, completion.status,
@@ -141,8 +144,11 @@ class PendingAnswer : public PendingRequest {
   void fail() final { waiter_.fail(); }
 
  private:
-  // The store has answered, and the request was over before.
-  virtual void abandoned(const limitree_completion& /*completion*/) {}
+  // What to do if the client does not take the answer; null: nothing.
+  virtual std::unique_ptr<Regret> regret(
+      const limitree_completion& /*completion*/) {
+    return nullptr;
+  }
 
   const AnswerSink* sink_;
   Waiter waiter_;

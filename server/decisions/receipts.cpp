@@ -42,10 +42,10 @@ class PendingReserve final
       : PendingAnswer(loop, request, sink, room), undo_(std::move(undo)) {}
 
  private:
-  void abandoned(const limitree_completion& completion) override {
-    const std::shared_ptr<Undo> undo = undo_.lock();
-    if (undo == nullptr || completion.decision.held == 0) return;
-    undo->cancel(answer()->receipt);
+  std::unique_ptr<Regret> regret(
+      const limitree_completion& completion) override {
+    if (completion.decision.held == 0) return nullptr;
+    return std::make_unique<ReceiptRegret>(undo_, answer()->receipt);
   }
 
   std::weak_ptr<Undo> undo_;

@@ -35,6 +35,9 @@ class Call final : public Stream, public ClientRequest {
   bool is_over() const { return over_; }
   // Ends the call with INTERNAL, without the message that is not complete.
   void fail_inside() override;
+  void unless_taken(std::unique_ptr<Regret> regret) override {
+    regret_ = std::move(regret);
+  }
   Duration time_left() const override;
 
   // ---- For the connection ----
@@ -72,6 +75,7 @@ class Call final : public Stream, public ClientRequest {
   FrameReader reader_;
   std::string waiting_;  // bytes to read once the client has read more
   GrpcStatus status_;
+  std::unique_ptr<Regret> regret_;
   TraceFields trace_;
   Timer deadline_;
   Duration timeout_ = kNever;

@@ -166,6 +166,16 @@ struct Http2Protocol::Callbacks {
           if (is_request(frame)) stream->on_request();
           if (ends) stream->on_end();
         });
+      case NGHTTP2_RST_STREAM:
+        return guarded([&] {
+          Stream* const stream = of(data)->find(frame->hd.stream_id);
+          if (stream != nullptr) {
+            stream->state_.reset = true;
+          } else {
+            of(data)->session_.regrets.run(frame->hd.stream_id);
+          }
+          return 0;
+        });
       case NGHTTP2_PING:
         return guarded([&] {
           if ((frame->hd.flags & NGHTTP2_FLAG_ACK) == 0) return 0;

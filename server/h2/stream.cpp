@@ -57,7 +57,8 @@ void SessionEnd::operator()(nghttp2_session* session) const noexcept {
 
 Session::Session(Connection* of)
     : connection(of),
-      control(kControlFrames, kControlFramesPerSecond, of->now()) {}
+      control(kControlFrames, kControlFramesPerSecond, of->now()),
+      regrets(&of->memory()) {}
 
 void Session::take_control(std::int64_t frames) {
   if (control.take(connection->now(), frames)) return;
@@ -110,6 +111,15 @@ struct Stream::BodySource {
     return static_cast<ssize_t>(size);
   }
 };
+
+// Trailers end every answer that is complete.
+void Stream::leave_regret(std::unique_ptr<Regret> regret) {
+  if (state_.has_trailers && !state_.reset) {
+    session_->regrets.add(state_.id, std::move(regret));
+  } else {
+    Regrets::run(regret.get());
+  }
+}
 
 void Stream::respond(std::span<const Field> fields) {
   submit_response(fields, true);

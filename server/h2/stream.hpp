@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "h2/regrets.hpp"
 #include "io/timer.hpp"
 #include "net/connection.hpp"
 
@@ -73,6 +74,7 @@ struct Session {
   // Streams that are answered although their clients could send more.
   std::vector<std::int32_t> answered;
   Allowance control;  // frames that bring nothing
+  Regrets regrets;
 };
 
 // A header field of a response.
@@ -149,6 +151,8 @@ class Stream {
   // Counts this stream among those of its connection that take several
   // messages, or answer with several; false if there are too many.
   bool may_last();
+  // From on_close(): for an answer that the client may not have taken.
+  void leave_regret(std::unique_ptr<Regret> regret);
   // The request has cost as much work as this many frames that bring nothing.
   void charge_frames(std::size_t frames);
 
@@ -167,6 +171,7 @@ class Stream {
     std::size_t field_bytes = 0;
     std::int32_t id = 0;
     bool ended = false;
+    bool reset = false;  // by the client
     bool late = false;
     bool lasts = false;
     bool responded = false;

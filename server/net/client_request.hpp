@@ -3,6 +3,7 @@
 #ifndef LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP
 #define LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP
 
+#include <cstddef>
 #include <memory>
 #include <utility>
 
@@ -18,6 +19,19 @@ class RequestState : public InBlockMemory {
   virtual ~RequestState() = default;
 };
 
+// What to do if the client does not take the answer.
+class Regret {
+ public:
+  Regret() = default;
+  virtual ~Regret() = default;
+  Regret(const Regret&) = delete;
+  Regret& operator=(const Regret&) = delete;
+
+  virtual void run() = 0;
+  // About its memory.
+  virtual std::size_t bytes() const = 0;
+};
+
 // Belongs to the thread of one loop.
 class ClientRequest {
  public:
@@ -29,6 +43,10 @@ class ClientRequest {
 
   // The answer destroys `state`, so the code that answers must not keep it.
   void keep(std::unique_ptr<RequestState> state) { state_ = std::move(state); }
+
+  // Runs `regret` if the answer, which follows, comes too late for the client,
+  // where its protocol can tell.
+  virtual void unless_taken(std::unique_ptr<Regret> /*regret*/) {}
 
  protected:
   ~ClientRequest() = default;
