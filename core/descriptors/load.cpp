@@ -49,7 +49,7 @@ class RuleReader {
   FieldReader& reader_;
 
   Value unit_;
-  bool unit_refused_ = false;  // a mistake in it has been reported
+  bool unit_refused_ = false;  // a mistake about it has been reported
   Value name_;
   std::uint32_t requests_ = 0;
   std::optional<Mark> requests_mark_;
@@ -90,7 +90,8 @@ void RuleReader::take_own(const YamlField& field) {
     return;
   }
   Value value;
-  reader_.read_text(field, &value);
+  const bool good = reader_.read_text(field, &value);
+  if (!good && key == "concurrent") unit_refused_ = true;  // it needs none
   if (!is_given(value)) return;
   if (key == "algorithm") {
     algorithm_ = value;

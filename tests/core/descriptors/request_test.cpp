@@ -51,8 +51,8 @@ Strings matches(const Descriptors& made, const Asked& asked) {
 
 // "bucket x hits", for each level.
 Strings levels(const MatchedRequest& matched, bool refunds = false) {
-  Plan plan(Operation::kAuthorize);
-  matched.add_levels(refunds, &plan);
+  Plan plan(refunds ? Operation::kRefund : Operation::kAuthorize);
+  matched.add_levels(&plan);
   Strings levels;
   for (const Level& level : plan.levels) {
     levels.push_back(bucket_name(plan, level) + " x " +
@@ -124,7 +124,7 @@ TEST(MatchRequest, BucketsAreNamedByDomainAndEntries) {
             (Strings{"d:a:1:b:%#minute!fw x 1", "d:a:1_b:b:%3A#minute!fw x 1",
                      "d:s:x/*#minute!fw x 1", "d:t:x/7#minute!fw x 1"}));
   Plan plan(Operation::kAuthorize);
-  matched.add_levels(false, &plan);
+  matched.add_levels(&plan);
   EXPECT_EQ(plan.levels[2].path, 2U);
   EXPECT_EQ(plan.levels[2].limit, &made.rules()[1].limit);
 }

@@ -111,7 +111,7 @@ class Asker {
     MatchedRequest matched;  // refers to the request
     EXPECT_TRUE(matched.match(descriptors_, request).ok());
     Plan plan(Operation::kAuthorize);
-    matched.add_levels(false, &plan);
+    matched.add_levels(&plan);
     if (plan.levels.empty()) return false;
     for (std::uint32_t i = 0; i < plan.levels.size(); ++i) {
       const Rule& rule = matched.rule(0, i);
