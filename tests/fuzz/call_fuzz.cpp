@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "decisions/decider.hpp"
+#include "decisions/receipts.hpp"
 #include "grpc/framing.hpp"
 #include "grpc/status.hpp"
 #include "limitree.hpp"
@@ -114,6 +115,29 @@ void decide(std::string_view message, limitree::Limiter* limiter) {
   }
 }
 
+// A receipt that was not made here is refused, or is of nothing that is held.
+void settle(std::string_view message, limitree::Limiter* limiter) {
+  static limitree::server::ReceiptMessage request;
+  for (const auto& one : limitree::server::kHoldOperations) {
+    request.read(one, message);
+    const limitree::server::ReceiptHandle receipt =
+        limitree::server::read_receipt(request.receipt, nullptr);
+    if (receipt == nullptr) continue;
+    std::size_t count = 0;
+    const limitree_path* const paths =
+        limitree_receipt_paths(receipt.get(), &count);
+    limitree_decision decision;
+    const limitree_status status = limitree_settle(
+        limiter->get(), limitree_receipt_hold(receipt.get()), paths, count,
+        request.costs.data(), request.costs.size(), &decision, nullptr);
+    if (status < 0) continue;
+    require(decision.held == 0);
+    std::string answer;
+    limitree::server::write_settlement(decision, &answer);
+    skim(answer);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
@@ -129,6 +153,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
     static_cast<void>(limitree::server::parse_grpc_timeout(message));
     try {
       decide(message, limiter);
+      settle(message, limiter);
       limitree::server::DecideRequest().read_reset(message);
     } catch (const protozero::exception&) {
       // The caller gets a status.

@@ -25,6 +25,7 @@ descriptors:
     descriptors:
       - {key: b, value: x*, rate_limit: {unit: day, requests_per_unit: 2}}
   - {key: free, rate_limit: {unlimited: true}}
+  - {key: h, value_to_hold: true, rate_limit: {concurrent: 2, hold: 1m}}
 )";
 
 void require(bool fact) {

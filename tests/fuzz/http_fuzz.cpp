@@ -176,10 +176,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
     } catch (const JsonError& error) {
       require(*error.what() != '\0');
     }
-    try {
-      request.read(body, PathRequest::For::kReset);
-    } catch (const JsonError& error) {
-      require(*error.what() != '\0');
+    for (const auto use :
+         {PathRequest::For::kReset, PathRequest::For::kReservation}) {
+      try {
+        request.read(body, use);
+      } catch (const JsonError& error) {
+        require(*error.what() != '\0');
+      }
+    }
+    for (const auto& one : limitree::server::kHoldOperations) {
+      try {
+        limitree::server::ReceiptJson().read(one, body);
+      } catch (const JsonError& error) {
+        require(*error.what() != '\0');
+      }
     }
   }
   return 0;

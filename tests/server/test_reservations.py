@@ -9,6 +9,8 @@ import grpc
 import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from hyperframe.frame import RstStreamFrame
+from raw import Client, framed
 from service import error_of, eventually, path, pb
 from service import request as asked
 from stopped_clock import StoppedClock
@@ -334,3 +336,28 @@ def test_a_client_that_has_gone_holds_nothing(serve):
             os.kill(process.pid, signal.SIGCONT)
         # Both were decided, and then cancelled.
         eventually(lambda: left(limiter) == [58, 1000, 2])
+
+
+def test_an_answer_that_comes_too_late(service, limiter):
+    """A client that has given its call up resets the stream, although the
+    answer was sent before: it holds nothing."""
+    client = Client(service)
+    ask = pb.ReserveRequest(paths=[path("key", "k1")], costs={"tokens": 400})
+
+    def reserved():
+        stream = client.start("/limitree.v1.Limiter/Reserve")
+        client.send(stream, framed(ask.SerializeToString()), end=True)
+        answer = client.answer(stream)
+        assert answer["trailers"]["grpc-status"] == "0"
+        return stream, pb.Decision.FromString(answer["body"][5:]).receipt
+
+    late, _ = reserved()
+    _, text = reserved()
+    assert left(limiter) == [58, 200, 0]
+    for _ in range(2):  # the second changes nothing
+        frame = RstStreamFrame(late, error_code=8)
+        client.socket.sendall(frame.serialize())
+    eventually(lambda: left(limiter) == [58, 600, 1])
+    assert limiter.Settle(receipt(text)).settled == 2
+    client.close()
+    assert left(limiter) == [58, 600, 2]
