@@ -817,7 +817,8 @@ enum {
 enum {
   LIMITREE_HAS_HITS_ADDEND = 1u << 0, /* its own, in place of the request's */
   LIMITREE_HAS_LIMIT = 1u << 1,       /* its own, in place of every rule's */
-  LIMITREE_NEGATIVE_HITS = 1u << 2    /* gives hits back; always OK */
+  /* Gives hits back or, where a rule holds, settles what is held; always OK. */
+  LIMITREE_NEGATIVE_HITS = 1u << 2
 };
 
 /*
@@ -914,7 +915,8 @@ typedef struct limitree_envoy_response {
  * is asked once for all of them (once more if some give hits back).  Blocks
  * while the store answers.  Returns LIMITREE_OK whether the answer is OK or
  * OVER_LIMIT.  LIMITREE_INVALID_ARGUMENT if the domain or the list of
- * descriptors is empty, or a limit in the request has an unknown unit.
+ * descriptors is empty, if a limit in the request has an unknown unit, or if
+ * what it would hold has no name, or two.
  *
  * `statuses` takes those of the first `status_capacity` descriptors; it may be
  * NULL if that is 0.  Since 0.1.

@@ -5,28 +5,12 @@
 #include <utility>
 
 #include "decisions/pending.hpp"
-#include "io/trouble.hpp"
+#include "decisions/receipts.hpp"
 #include "limitree.hpp"
 
 namespace limitree::server {
 
 namespace {
-
-// Null: the client may read the error itself.
-const char* text_instead_of(limitree_status status) {
-  switch (status) {
-    case LIMITREE_STORE_UNAVAILABLE:
-      return "the store does not answer";
-    case LIMITREE_STORE_TIMEOUT:
-      return "the store does not answer in time";
-    case LIMITREE_STORE_PROTOCOL:
-      return "the store does not answer as it should";
-    case LIMITREE_INTERNAL:
-      return "the server has made a mistake";
-    default:
-      return nullptr;
-  }
-}
 
 using PendingDecision = PendingAnswer<LimiterAnswer, limitree_level>;
 
@@ -48,6 +32,27 @@ class PendingEnvoy final
 
   std::unique_ptr<Regret> regret_;
 };
+
+// A reservation that waits for the store.
+class PendingReserve final
+    : public PendingAnswer<LimiterAnswer, limitree_level> {
+ public:
+  PendingReserve(StoreLoop* loop, ClientRequest* request,
+                 const AnswerSink* sink, std::size_t room,
+                 std::weak_ptr<Undo> undo)
+      : PendingAnswer(loop, request, sink, room), undo_(std::move(undo)) {}
+
+ private:
+  std::unique_ptr<Regret> regret(
+      const limitree_completion& completion) override {
+    if (completion.decision.held == 0) return nullptr;
+    return std::make_unique<ReceiptRegret>(undo_, answer()->receipt);
+  }
+
+  std::weak_ptr<Undo> undo_;
+};
+
+using PendingSettle = PendingAnswer<LimiterAnswer, limitree_level>;
 
 // The resets that one answer waits for.
 class Resets {
@@ -92,16 +97,6 @@ class PendingReset final : public PendingRequest {
 };
 
 }  // namespace
-
-std::string message_for_client(limitree_status status,
-                               const limitree_error* error) {
-  const char* const text = text_instead_of(status);
-  const char* const own = error != nullptr ? limitree_error_message(error)
-                                           : limitree_status_name(status);
-  if (text == nullptr) return own;
-  tell_trouble(own);
-  return text;
-}
 
 Decider::Decider(limitree_limiter* limiter, StoreLoop* store_loop,
                  const AnswerSettings* settings, DescriptorsState* descriptors)
@@ -174,6 +169,69 @@ void Decider::reset(const PathList& list, ClientRequest* request,
           });
   }
   resets->take(LIMITREE_OK, nullptr);
+}
+
+void Decider::reserve(const PathList& list, ClientRequest* request,
+                      const AnswerSink* sink) {
+  const std::vector<limitree_path>& paths = list.paths();
+  const std::vector<limitree_cost>& costs = list.costs();
+  // What has no receipt could not be settled: this is known before it is held.
+  if (AnswerStatus why; receipt_of({}, paths, &why).empty()) {
+    return fail<LimiterAnswer>(request, sink, why.status, why.message);
+  }
+  if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
+  auto pending = std::make_unique<PendingReserve>(store_loop_, request, sink,
+                                                  level_room(list), undo_);
+  LimiterAnswer* const answer = pending->answer();
+  answer->omits_levels = list.omits_levels();
+  const std::span<limitree_level> levels = pending->elements();
+  start(store_loop_, std::move(pending),
+        [&](void* user, limitree_decision* decision, limitree_error** error) {
+          limitree_hold hold{};
+          const limitree_status status = limitree_reserve_async(
+              limiter_, paths.data(), paths.size(), costs.data(), costs.size(),
+              list.hold_ns(), &hold, user, levels.data(), levels.size(),
+              decision, error);
+          if (status >= 0) answer->receipt = receipt_of(hold, paths, answer);
+          return status;
+        });
+}
+
+void Decider::settle(const ReceiptRequest& asked, ClientRequest* request,
+                     const AnswerSink* sink) {
+  AnswerStatus why;
+  const ReceiptHandle receipt = read_receipt(asked.receipt, &why);
+  if (receipt == nullptr) {
+    return fail<LimiterAnswer>(request, sink, why.status, why.message);
+  }
+  if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
+  std::size_t count = 0;
+  const limitree_path* const first =
+      limitree_receipt_paths(receipt.get(), &count);
+  const limitree_hold* const hold = limitree_receipt_hold(receipt.get());
+  std::vector<limitree_path> paths(first, first + count);
+  for (limitree_path& path : paths) path.cost = asked.cost;
+  auto pending = std::make_unique<PendingSettle>(store_loop_, request, sink, 0);
+  pending->answer()->counts = asked.operation->counts;
+  start(store_loop_, std::move(pending),
+        [&](void* user, limitree_decision* decision, limitree_error** error) {
+          limitree_status status = LIMITREE_OK;
+          if (asked.operation->act == HoldOperation::Act::kSettle) {
+            status = limitree_settle_async(
+                limiter_, hold, paths.data(), count, asked.costs.data(),
+                asked.costs.size(), user, decision, error);
+          } else if (asked.operation->act == HoldOperation::Act::kCancel) {
+            status = limitree_cancel_async(limiter_, hold, paths.data(), count,
+                                           user, decision, error);
+          } else {
+            status =
+                limitree_extend_async(limiter_, hold, paths.data(), count,
+                                      asked.hold_ns, user, decision, error);
+          }
+          // The receipt is of another tree.
+          return status == LIMITREE_UNKNOWN_ROOT ? LIMITREE_INVALID_ARGUMENT
+                                                 : status;
+        });
 }
 
 void Decider::ask(DescriptorList* list, ClientRequest* request,

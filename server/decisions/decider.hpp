@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "decisions/answers.hpp"
 #include "decisions/requests.hpp"
 #include "decisions/store_loop.hpp"
 #include "decisions/undo.hpp"
@@ -18,44 +19,6 @@
 #include "net/client_request.hpp"
 
 namespace limitree::server {
-
-// Why a request has failed, if `status` is below 0.
-struct AnswerStatus {
-  limitree_status status = LIMITREE_OK;
-  std::string message;  // for the client
-};
-
-struct LimiterAnswer : AnswerStatus {
-  const limitree_decision* decision = nullptr;  // null after a reset
-  std::span<const limitree_level> levels;       // those for which there is room
-  bool omits_levels = false;
-  std::string receipt;  // of what was reserved
-  // Not null: the answer is only how many levels still held, by this name.
-  const char* counts = nullptr;
-};
-
-struct EnvoyAnswer : AnswerStatus {
-  EnvoyAnswer() = default;
-  ~EnvoyAnswer() { limitree_text_free(response.metadata); }
-  EnvoyAnswer(const EnvoyAnswer&) = delete;
-  EnvoyAnswer& operator=(const EnvoyAnswer&) = delete;
-
-  limitree_envoy_response response{};
-  std::span<const limitree_descriptor_status> statuses;
-};
-
-// Writes answers in the form of one protocol.  This ends the request, which was
-// given to the Decider with this sink.
-class AnswerSink {
- public:
-  virtual void answer(ClientRequest* request,
-                      const LimiterAnswer& answer) const = 0;
-  virtual void answer(ClientRequest* request,
-                      const EnvoyAnswer& answer) const = 0;
-
- protected:
-  ~AnswerSink() = default;
-};
 
 // Whether requests of Envoy can be answered.  May be used from any thread.
 class DescriptorsState {
@@ -78,11 +41,6 @@ class DescriptorsState {
   std::atomic<bool> missing_{false};
   std::atomic<std::uint64_t> refusals_{0};
 };
-
-// The part of an error that a client may read; the error may be NULL.  The
-// address of the store and its trouble go only to the log: see tell_trouble().
-std::string message_for_client(limitree_status status,
-                               const limitree_error* error);
 
 // Belongs to the thread of one loop.  Sinks outlive the requests that were
 // given with them.

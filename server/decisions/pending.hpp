@@ -11,7 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "decisions/decider.hpp"
+#include "decisions/answers.hpp"
+#include "decisions/requests.hpp"
 #include "decisions/store_loop.hpp"
 #include "limitree.h"
 #include "limitree.hpp"

@@ -1,0 +1,59 @@
+// Answers to what clients have asked the limiter.
+
+#ifndef LIMITREE_SERVER_DECISIONS_ANSWERS_HPP
+#define LIMITREE_SERVER_DECISIONS_ANSWERS_HPP
+
+#include <span>
+#include <string>
+
+#include "limitree.h"
+#include "net/client_request.hpp"
+
+namespace limitree::server {
+
+// Why a request has failed, if `status` is below 0.
+struct AnswerStatus {
+  limitree_status status = LIMITREE_OK;
+  std::string message;  // for the client
+};
+
+struct LimiterAnswer : AnswerStatus {
+  const limitree_decision* decision = nullptr;  // null after a reset
+  std::span<const limitree_level> levels;       // those for which there is room
+  bool omits_levels = false;
+  std::string receipt;  // of what was reserved
+  // Not null: the answer is only how many levels still held, by this name.
+  const char* counts = nullptr;
+};
+
+struct EnvoyAnswer : AnswerStatus {
+  EnvoyAnswer() = default;
+  ~EnvoyAnswer() { limitree_text_free(response.metadata); }
+  EnvoyAnswer(const EnvoyAnswer&) = delete;
+  EnvoyAnswer& operator=(const EnvoyAnswer&) = delete;
+
+  limitree_envoy_response response{};
+  std::span<const limitree_descriptor_status> statuses;
+};
+
+// Writes answers in the form of one protocol.  This ends the request, which was
+// given to the Decider with this sink.
+class AnswerSink {
+ public:
+  virtual void answer(ClientRequest* request,
+                      const LimiterAnswer& answer) const = 0;
+  virtual void answer(ClientRequest* request,
+                      const EnvoyAnswer& answer) const = 0;
+
+ protected:
+  ~AnswerSink() = default;
+};
+
+// The part of an error that a client may read; the error may be NULL.  The
+// address of the store and its trouble go only to the log: see tell_trouble().
+std::string message_for_client(limitree_status status,
+                               const limitree_error* error);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_DECISIONS_ANSWERS_HPP
