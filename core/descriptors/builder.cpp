@@ -149,6 +149,7 @@ void DescriptorBuilder::check_hold(const DescriptorNode& node, bool above,
                                    bool named) {
   const bool holds =
       node.rule != kNoNode && made_.rules_[node.rule].limit.holds();
+  made_.holds_ |= holds;
   const char* wrong = nullptr;
   if (above && node.value_to_hold) {
     wrong = "value_to_hold stands above already";

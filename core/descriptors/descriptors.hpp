@@ -112,6 +112,9 @@ class Descriptors {
   // other rules of a request: the option stop_increment.
   Descriptors stopping() const;
 
+  // Whether any rule holds.
+  bool any_holds() const { return holds_; }
+
   // Whether the value of the entry names what the request holds.
   bool names_hold(const DescriptorStep& step) const {
     return nodes_[step.node].value_to_hold;
@@ -170,6 +173,7 @@ class Descriptors {
   // full.  Empty, or of a power of two.
   std::vector<Slot> slots_;
   bool stops_ = false;       // see stopping()
+  bool holds_ = false;       // some rule
   std::size_t longest_ = 0;  // bytes of the longest composite name
   std::string text_;
   std::vector<std::string> files_;  // their names

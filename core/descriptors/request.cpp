@@ -43,6 +43,7 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     matched.has_hits = descriptor.hits_addend || request.hits_addend > 0;
     matched.hits = hits_of(request, descriptor);
     matched.refund = descriptor.is_negative_hits;
+    has_refunds_ |= matched.refund;
     if (domain_ != nullptr) {
       if (Status status = match_one(descriptor, &matched); !status.ok()) {
         return status;
@@ -56,7 +57,7 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     }
   }
   settle();
-  return name_hold();
+  return descriptors.any_holds() ? name_hold() : Status();
 }
 
 Status MatchedRequest::match_one(const RequestDescriptor& descriptor,

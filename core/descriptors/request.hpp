@@ -97,6 +97,9 @@ class MatchedRequest {
   // nullptr if it is unknown: then no descriptor has a rule.
   const Domain* domain() const { return domain_; }
 
+  // Whether some descriptor gives back, or settles.
+  bool has_refunds() const { return has_refunds_; }
+
   // In the order of the request.
   std::span<const MatchedDescriptor> descriptors() const {
     return {matched_.data(), matched_.size()};
@@ -143,6 +146,7 @@ class MatchedRequest {
   const Descriptors* descriptors_ = nullptr;
   const DescriptorRequest* request_ = nullptr;
   const Domain* domain_ = nullptr;
+  bool has_refunds_ = false;
   InlineVector<MatchedDescriptor, 4> matched_;
   InlineVector<Counted, 6> rules_;
   DescriptorSteps steps_;

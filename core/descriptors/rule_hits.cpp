@@ -141,15 +141,19 @@ HitTally tally_of(const RuleHit& hit, const RuleOutcome& outcome,
 }
 
 Status RuleHits::add(const MatchedRequest& matched, Plan* plan) {
+  const Act act = act_of(plan->operation);
+  if (act != Act::kTake && !matched.has_refunds()) return {};
   const std::size_t first = hits_.size();
-  add_hits(matched, act_of(plan->operation));
+  add_hits(matched, act);
   all_or_nothing_ =
       matched.domain() != nullptr && matched.domain()->all_or_nothing;
   if (hits_.size() == first) return {};
   matched.add_levels(plan);
-  const bool holds = std::ranges::any_of(
-      plan->levels, [](const Level& level) { return level.limit->holds(); });
-  if (holds && plan->operation == Operation::kAuthorize) {
+  if (!matched.hold_name().empty() &&
+      plan->operation == Operation::kAuthorize &&
+      std::ranges::any_of(plan->levels, [](const Level& level) {
+        return level.limit->holds();
+      })) {
     plan->operation = Operation::kReserve;
   }
   const bool denied = drop_denying(first, plan);
@@ -240,6 +244,7 @@ Status RuleHits::join(std::size_t first, Plan* plan) {
 // Each hit is judged after the earlier hits that were added to its bucket.
 void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
   const Act act = act_of(plan.operation);
+  if (act != Act::kTake && plan.levels.empty()) return;
   const std::span<const Level> levels(plan.levels.begin(), plan.levels.end());
   std::ranges::fill(added_, 0);
   for (RuleHit& hit : hits_) {

@@ -65,9 +65,12 @@ void ask(const Descriptors& descriptors, const Domain& domain,
   if (asked.empty()) return;
   const limitree::DescriptorRequest request{domain.name, asked};
   MatchedRequest matched;
-  require(matched.match(descriptors, request).ok());
+  // What is held may have no name, or several.
+  const bool fails = !matched.match(descriptors, request).ok();
+  require(!fails || descriptors.any_holds());
+  if (fails) return;
   limitree::Plan plan(limitree::Operation::kAuthorize);
-  matched.add_levels(false, &plan);
+  matched.add_levels(&plan);
   std::string room;
   for (std::size_t i = 0; i < asked.size(); ++i) {
     const limitree::MatchedDescriptor& one = matched.descriptors()[i];
