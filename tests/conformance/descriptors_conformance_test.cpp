@@ -154,7 +154,7 @@ std::string counter_name(const Plan& plan, const Level& level,
 void count(const MatchedRequest& matched, std::int64_t now, Counts* counts) {
   if (matched.domain() == nullptr) ++counts->unknown_domains;
   Plan plan(Operation::kAuthorize);
-  matched.add_levels(false, &plan);
+  matched.add_levels(&plan);
   std::string room;
   for (const Level& level : plan.levels) {
     counts->hits[std::string(matched.metric_key(level.path, 0, &room))] +=

@@ -43,7 +43,7 @@ descriptors:
   MatchedRequest matched;
   const bool ok = matched.match(made, request).ok();
   Plan levels(Operation::kAuthorize);
-  matched.add_levels(false, &levels);
+  matched.add_levels(&levels);
   std::string room;
   const std::string_view metric = matched.metric_key(3, 0, &room);
   EXPECT_EQ(allocations, before);
