@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/judge.hpp"
+#include "text/text_table.hpp"
 
 namespace limitree {
 

@@ -26,9 +26,12 @@ export class Name {
     if (limit !== this.#limit || windowNs !== this.#window) {
       this.#limit = limit;
       this.#window = windowNs;
-      const unit = this.unit === 'request' ? '' : `;qu="${this.unit}"`;
-      this.#item =
-        `${this.quoted};q=${limit}${unit};w=${ceilSeconds(windowNs)}`;
+      // Without a window it is how many at once.
+      const unit = this.unit !== 'request' ? this.unit
+        : windowNs === 0 ? 'concurrent-requests' : '';
+      this.#item = `${this.quoted};q=${limit}` +
+        (unit === '' ? '' : `;qu="${unit}"`) +
+        (windowNs === 0 ? '' : `;w=${ceilSeconds(windowNs)}`);
     }
     return this.#item;
   }
