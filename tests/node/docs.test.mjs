@@ -18,6 +18,7 @@ const PAGES = {
   'docs/client-ip.md': /^203\.0\.113\.5\n198\.51\.100\.9\n2001:db8::7\n$/,
   'docs/descriptors.md': /^false 19999\n$/,
   'docs/node.md': /^try again in \d/,
+  'docs/reservations.md': /^$/,
   'docs/shared-memory.md': /^$/,
 };
 
