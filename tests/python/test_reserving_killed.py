@@ -39,8 +39,8 @@ def test_a_store_that_dies_while_something_is_held(kind, upstream):
         assert get(address, "/stream?parts=1") == 503
 
 
-@pytest.mark.parametrize("store", ["shared", "redis"])
-@pytest.mark.parametrize("kind", ["flask", "fastapi"])
+@pytest.mark.parametrize("kind, store", [("flask", "shared"),
+                                         ("fastapi", "redis")])
 def test_workers_that_are_killed(kind, store, upstream, request):
     """The hold is longer than machines stand still, as it should be."""
     with contextlib.ExitStack() as stack:
