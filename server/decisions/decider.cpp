@@ -21,16 +21,16 @@ class PendingEnvoy final
   PendingEnvoy(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
                DescriptorList* list, std::weak_ptr<Undo> undo)
       : PendingAnswer(loop, request, sink, list->get().descriptor_count),
-        regret_(std::make_unique<EnvoyRegret>(std::move(undo), list)) {}
+        rollback_(std::make_unique<EnvoyRollback>(std::move(undo), list)) {}
 
  private:
-  std::unique_ptr<Regret> regret(
+  std::unique_ptr<Rollback> rollback(
       const limitree_completion& /*completion*/) override {
     if ((answer()->response.flags & LIMITREE_HOLDS) == 0) return nullptr;
-    return std::move(regret_);
+    return std::move(rollback_);
   }
 
-  std::unique_ptr<Regret> regret_;
+  std::unique_ptr<Rollback> rollback_;
 };
 
 // A reservation that waits for the store.
@@ -43,10 +43,10 @@ class PendingReserve final
       : PendingAnswer(loop, request, sink, room), undo_(std::move(undo)) {}
 
  private:
-  std::unique_ptr<Regret> regret(
+  std::unique_ptr<Rollback> rollback(
       const limitree_completion& completion) override {
     if (completion.decision.held == 0) return nullptr;
-    return std::make_unique<ReceiptRegret>(undo_, answer()->receipt);
+    return std::make_unique<ReceiptRollback>(undo_, answer()->receipt);
   }
 
   std::weak_ptr<Undo> undo_;
@@ -257,7 +257,7 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
     }
     answer.statuses = statuses_;
     if (answer.status >= 0 && (answer.response.flags & LIMITREE_HOLDS) != 0) {
-      request->unless_taken(std::make_unique<EnvoyRegret>(undo_, list));
+      request->unless_taken(std::make_unique<EnvoyRollback>(undo_, list));
     }
     return sink->answer(request, answer);
   }

@@ -121,8 +121,8 @@ class PendingAnswer : public PendingRequest {
 
   void complete(const limitree_completion& completion) final {
     ClientRequest* const request = waiter_.request();
-    std::unique_ptr<Regret> untaken;
-    if (completion.status >= 0) untaken = regret(completion);
+    std::unique_ptr<Rollback> untaken;
+    if (completion.status >= 0) untaken = rollback(completion);
     if (request == nullptr) {
       if (untaken != nullptr) untaken->run();
       return;
@@ -146,7 +146,7 @@ class PendingAnswer : public PendingRequest {
 
  private:
   // What to do if the client does not take the answer; null: nothing.
-  virtual std::unique_ptr<Regret> regret(
+  virtual std::unique_ptr<Rollback> rollback(
       const limitree_completion& /*completion*/) {
     return nullptr;
   }

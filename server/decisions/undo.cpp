@@ -61,14 +61,14 @@ void Undo::settle(limitree_envoy_request asked) {
       });
 }
 
-void EnvoyRegret::run() {
+void EnvoyRollback::run() {
   const std::shared_ptr<Undo> undo = undo_.lock();
   if (undo == nullptr || source_.empty()) return;
   list_->read(source_);
   undo->settle(list_->get());
 }
 
-void ReceiptRegret::run() {
+void ReceiptRollback::run() {
   if (const std::shared_ptr<Undo> undo = undo_.lock()) undo->cancel(receipt_);
 }
 

@@ -35,10 +35,10 @@ class Undo {
 };
 
 // A request of Envoy, which it reads again.
-class EnvoyRegret final : public Regret {
+class EnvoyRollback final : public Rollback {
  public:
   // `list` outlives this; it has the request now.
-  EnvoyRegret(std::weak_ptr<Undo> undo, DescriptorList* list)
+  EnvoyRollback(std::weak_ptr<Undo> undo, DescriptorList* list)
       : undo_(std::move(undo)), list_(list) {
     if (list->source().size() <= kMostKept) source_ = list->source();
   }
@@ -55,9 +55,9 @@ class EnvoyRegret final : public Regret {
   std::string source_;
 };
 
-class ReceiptRegret final : public Regret {
+class ReceiptRollback final : public Rollback {
  public:
-  ReceiptRegret(std::weak_ptr<Undo> undo, std::string receipt)
+  ReceiptRollback(std::weak_ptr<Undo> undo, std::string receipt)
       : undo_(std::move(undo)), receipt_(std::move(receipt)) {}
 
   void run() override;

@@ -294,7 +294,7 @@ void Call::on_close() {
   account();
   deadline_.cancel();
   drop_state();
-  if (regret_ != nullptr) leave_regret(std::move(regret_));
+  if (rollback_ != nullptr) leave_rollback(std::move(rollback_));
   reader_.clear();
   waiting_.clear();
   method_ = nullptr;

@@ -35,8 +35,8 @@ class Call final : public Stream, public ClientRequest {
   bool is_over() const { return over_; }
   // Ends the call with INTERNAL, without the message that is not complete.
   void fail_inside() override;
-  void unless_taken(std::unique_ptr<Regret> regret) override {
-    regret_ = std::move(regret);
+  void unless_taken(std::unique_ptr<Rollback> rollback) override {
+    rollback_ = std::move(rollback);
   }
   Duration time_left() const override;
 
@@ -75,7 +75,7 @@ class Call final : public Stream, public ClientRequest {
   FrameReader reader_;
   std::string waiting_;  // bytes to read once the client has read more
   GrpcStatus status_;
-  std::unique_ptr<Regret> regret_;
+  std::unique_ptr<Rollback> rollback_;
   TraceFields trace_;
   Timer deadline_;
   Duration timeout_ = kNever;

@@ -172,7 +172,7 @@ struct Http2Protocol::Callbacks {
           if (stream != nullptr) {
             stream->state_.reset = true;
           } else {
-            of(data)->session_.regrets.run(frame->hd.stream_id);
+            of(data)->session_.rollbacks.run(frame->hd.stream_id);
           }
           return 0;
         });

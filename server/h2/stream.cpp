@@ -58,7 +58,7 @@ void SessionEnd::operator()(nghttp2_session* session) const noexcept {
 Session::Session(Connection* of)
     : connection(of),
       control(kControlFrames, kControlFramesPerSecond, of->now()),
-      regrets(&of->memory()) {}
+      rollbacks(&of->memory()) {}
 
 void Session::take_control(std::int64_t frames) {
   if (control.take(connection->now(), frames)) return;
@@ -113,11 +113,11 @@ struct Stream::BodySource {
 };
 
 // Trailers end every answer that is complete.
-void Stream::leave_regret(std::unique_ptr<Regret> regret) {
+void Stream::leave_rollback(std::unique_ptr<Rollback> rollback) {
   if (state_.has_trailers && !state_.reset) {
-    session_->regrets.add(state_.id, std::move(regret));
+    session_->rollbacks.add(state_.id, std::move(rollback));
   } else {
-    Regrets::run(regret.get());
+    Rollbacks::run(rollback.get());
   }
 }
 

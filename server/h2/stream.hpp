@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "h2/regrets.hpp"
+#include "h2/rollbacks.hpp"
 #include "io/timer.hpp"
 #include "net/connection.hpp"
 
@@ -74,7 +74,7 @@ struct Session {
   // Streams that are answered although their clients could send more.
   std::vector<std::int32_t> answered;
   Allowance control;  // frames that bring nothing
-  Regrets regrets;
+  Rollbacks rollbacks;
 };
 
 // A header field of a response.
@@ -152,7 +152,7 @@ class Stream {
   // messages, or answer with several; false if there are too many.
   bool may_last();
   // From on_close(): for an answer that the client may not have taken.
-  void leave_regret(std::unique_ptr<Regret> regret);
+  void leave_rollback(std::unique_ptr<Rollback> rollback);
   // The request has cost as much work as this many frames that bring nothing.
   void charge_frames(std::size_t frames);
 

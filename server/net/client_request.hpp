@@ -20,12 +20,12 @@ class RequestState : public InBlockMemory {
 };
 
 // What to do if the client does not take the answer.
-class Regret {
+class Rollback {
  public:
-  Regret() = default;
-  virtual ~Regret() = default;
-  Regret(const Regret&) = delete;
-  Regret& operator=(const Regret&) = delete;
+  Rollback() = default;
+  virtual ~Rollback() = default;
+  Rollback(const Rollback&) = delete;
+  Rollback& operator=(const Rollback&) = delete;
 
   virtual void run() = 0;
   // About its memory.
@@ -44,9 +44,9 @@ class ClientRequest {
   // The answer destroys `state`, so the code that answers must not keep it.
   void keep(std::unique_ptr<RequestState> state) { state_ = std::move(state); }
 
-  // Runs `regret` if the answer, which follows, comes too late for the client,
-  // where its protocol can tell.
-  virtual void unless_taken(std::unique_ptr<Regret> /*regret*/) {}
+  // Runs `rollback` if the answer, which follows, comes too late for the
+  // client, where its protocol can tell.
+  virtual void unless_taken(std::unique_ptr<Rollback> /*rollback*/) {}
 
  protected:
   ~ClientRequest() = default;

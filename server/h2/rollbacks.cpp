@@ -1,4 +1,4 @@
-#include "h2/regrets.hpp"
+#include "h2/rollbacks.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,29 +16,30 @@ constexpr std::size_t kMostBytes = 4096;
 
 }  // namespace
 
-std::unique_ptr<Regret> Regrets::take(std::deque<Answered>::iterator at) {
-  std::unique_ptr<Regret> taken = std::move(at->regret);
+std::unique_ptr<Rollback> Rollbacks::take(
+    const std::deque<Answered>::iterator& at) {
+  std::unique_ptr<Rollback> taken = std::move(at->rollback);
   memory_->give(taken->bytes());
   answered_.erase(at);
   return taken;
 }
 
-void Regrets::add(std::int32_t stream, std::unique_ptr<Regret> regret) {
-  const std::size_t bytes = regret->bytes();
+void Rollbacks::add(std::int32_t stream, std::unique_ptr<Rollback> rollback) {
+  const std::size_t bytes = rollback->bytes();
   if (bytes > kMostBytes) return;
   if (answered_.size() == kMostAnswers) take(answered_.begin());
-  answered_.push_back({stream, std::move(regret)});
+  answered_.push_back({stream, std::move(rollback)});
   memory_->take(bytes);
 }
 
-void Regrets::run(std::int32_t stream) {
+void Rollbacks::run(std::int32_t stream) {
   const auto found = std::ranges::find(answered_, stream, &Answered::stream);
   if (found != answered_.end()) run(take(found).get());
 }
 
-void Regrets::run(Regret* regret) noexcept {
+void Rollbacks::run(Rollback* rollback) noexcept {
   try {
-    regret->run();
+    rollback->run();
   } catch (...) {
     tell_exception();
   }

@@ -3,8 +3,8 @@
 // A client may have given a request up while the answer was on its way.  Then
 // it resets a stream that has ended here.
 
-#ifndef LIMITREE_SERVER_H2_REGRETS_HPP
-#define LIMITREE_SERVER_H2_REGRETS_HPP
+#ifndef LIMITREE_SERVER_H2_ROLLBACKS_HPP
+#define LIMITREE_SERVER_H2_ROLLBACKS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -17,24 +17,24 @@
 namespace limitree::server {
 
 // Those of the latest answers of one connection: a reset comes soon, or never.
-class Regrets {
+class Rollbacks {
  public:
-  explicit Regrets(MemoryShare* memory) : memory_(memory) {}
+  explicit Rollbacks(MemoryShare* memory) : memory_(memory) {}
 
   // The stream has ended.
-  void add(std::int32_t stream, std::unique_ptr<Regret> regret);
+  void add(std::int32_t stream, std::unique_ptr<Rollback> rollback);
   // The client has reset a stream that has ended.
   void run(std::int32_t stream);
   // No exception ends a connection for something that is over.
-  static void run(Regret* regret) noexcept;
+  static void run(Rollback* rollback) noexcept;
 
  private:
   struct Answered {
     std::int32_t stream;
-    std::unique_ptr<Regret> regret;
+    std::unique_ptr<Rollback> rollback;
   };
 
-  std::unique_ptr<Regret> take(std::deque<Answered>::iterator at);
+  std::unique_ptr<Rollback> take(const std::deque<Answered>::iterator& at);
 
   MemoryShare* memory_;
   std::deque<Answered> answered_;
@@ -42,4 +42,4 @@ class Regrets {
 
 }  // namespace limitree::server
 
-#endif  // LIMITREE_SERVER_H2_REGRETS_HPP
+#endif  // LIMITREE_SERVER_H2_ROLLBACKS_HPP

@@ -1,4 +1,4 @@
-#include "h2/regrets.hpp"
+#include "h2/rollbacks.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace limitree::server {
 namespace {
 
-class Noted final : public Regret {
+class Noted final : public Rollback {
  public:
   Noted(int number, std::vector<int>* run, std::size_t bytes = 100)
       : number_(number), run_(*run), bytes_(bytes) {}
@@ -26,50 +26,50 @@ class Noted final : public Regret {
   std::size_t bytes_;
 };
 
-class RegretsTest : public testing::Test {
+class RollbacksTest : public testing::Test {
  protected:
   void add(std::int32_t stream, int number, std::size_t bytes = 100) {
-    regrets_.add(stream, std::make_unique<Noted>(number, &run_, bytes));
+    rollbacks_.add(stream, std::make_unique<Noted>(number, &run_, bytes));
   }
 
   std::vector<int> run_;
   MemoryBudget budget_;
   MemoryShare memory_{&budget_};
-  Regrets regrets_{&memory_};
+  Rollbacks rollbacks_{&memory_};
 };
 
-TEST_F(RegretsTest, OneIsRunOnce) {
+TEST_F(RollbacksTest, OneIsRunOnce) {
   add(1, 10);
   add(3, 30);
-  regrets_.run(5);
+  rollbacks_.run(5);
   EXPECT_TRUE(run_.empty());
-  regrets_.run(3);
-  regrets_.run(3);
+  rollbacks_.run(3);
+  rollbacks_.run(3);
   EXPECT_EQ(run_, std::vector<int>{30});
-  regrets_.run(1);
+  rollbacks_.run(1);
   EXPECT_EQ(run_, (std::vector<int>{30, 10}));
   EXPECT_EQ(budget_.used(), 0U);
 }
 
-TEST_F(RegretsTest, OnlyTheLatestAreKept) {
+TEST_F(RollbacksTest, OnlyTheLatestAreKept) {
   for (int i = 0; i < 1000; ++i) add(i, i);
   EXPECT_EQ(budget_.used(), 128U * 100);
-  regrets_.run(871);
+  rollbacks_.run(871);
   EXPECT_TRUE(run_.empty());
-  regrets_.run(872);
+  rollbacks_.run(872);
   EXPECT_EQ(run_, std::vector<int>{872});
 }
 
-TEST_F(RegretsTest, LargeOnesAreNotKept) {
+TEST_F(RollbacksTest, LargeOnesAreNotKept) {
   add(1, 1, 4097);
   EXPECT_EQ(budget_.used(), 0U);
-  regrets_.run(1);
+  rollbacks_.run(1);
   EXPECT_TRUE(run_.empty());
 }
 
-TEST_F(RegretsTest, ExceptionsEndHere) {
+TEST_F(RollbacksTest, ExceptionsEndHere) {
   add(1, -1);
-  regrets_.run(1);
+  rollbacks_.run(1);
   EXPECT_EQ(run_, std::vector<int>{-1});
 }
 
