@@ -53,21 +53,20 @@ def test_slots_come_back(kind, upstream, shared):
         assert upstream.most == SLOTS and upstream.inside == 0
         # Streams have used what they held, those that threw nothing.
         assert left()[1] == BUDGET - 5 * (SLOTS + 1)
+        look_at_usage(kind, address, left)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_a_response_has_used(kind, upstream, shared):
+def look_at_usage(kind, address, left):
     expected = {"/usage": 3, "/garbage": 5}
     if kind in WITH_FUNCTIONS:
         expected |= {"/function": 4}
     if kind in ("flask", "django", "django-asgi"):
         expected |= {"/denied": 0}
-    used = 0
-    with serving(kind, upstream, shared) as address, looking(shared) as left:
-        for path, cost in expected.items():
-            assert get(address, path) == (429 if path == "/denied" else 200)
-            used += cost
-            until(lambda: left() == [SLOTS, BUDGET - used])
+    budget = left()[1]
+    for path, cost in expected.items():
+        assert get(address, path) == (429 if path == "/denied" else 200)
+        budget -= cost
+        until(lambda: left() == [SLOTS, budget])
 
 
 @pytest.mark.parametrize("kind", KINDS)

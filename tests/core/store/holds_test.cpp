@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/judge.hpp"
+#include "core/sanitizers.hpp"
 #include "core/store/held_model.hpp"
 #include "core/store/shared/shared_file.hpp"
 #include "store/memory/memory_store.hpp"
@@ -18,6 +19,7 @@
 namespace limitree::holds_test {
 namespace {
 
+constexpr int kSteps = kSanitized ? 1500 : 6000;
 constexpr std::int64_t kStart = 1'750'000'000'000'000'000;
 
 struct Shape {
@@ -154,7 +156,7 @@ class HoldsTest : public testing::TestWithParam<Shape> {
   void run(Store* store) {
     store_ = store;
     std::int64_t most = 0;
-    for (int i = 0; i < 6000 && !HasFailure(); ++i) {
+    for (int i = 0; i < kSteps && !HasFailure(); ++i) {
       SCOPED_TRACE("step " + std::to_string(i));
       step(60'000'000);
       most = std::max(most, static_cast<std::int64_t>(model_.size()));
@@ -233,7 +235,7 @@ TEST_P(HoldsTest, Shared) {
 TEST_P(HoldsTest, FewRequests) {
   MemoryStore store(1000, clock());
   store_ = &store;
-  for (int i = 0; i < 6000 && !HasFailure(); ++i) {
+  for (int i = 0; i < kSteps && !HasFailure(); ++i) {
     SCOPED_TRACE("step " + std::to_string(i));
     step(12'000'000'000);
   }
