@@ -129,7 +129,8 @@ TEST(DamagedHolds, EveryRequestEnds) {
                      std::to_string(part) + " change " +
                      std::to_string(change));
         file.restore();
-        unsigned char& byte = file.bytes()[part][change / 3];
+        const auto bytes = file.bytes()[part];
+        unsigned char& byte = bytes[change / 3];
         byte = static_cast<unsigned char>(byte ^ kChanges[change % 3]);
         for (std::size_t i = 0; i < 3 * kOperations.size(); ++i) {
           const Operation one = kOperations[(i + change) % kOperations.size()];
