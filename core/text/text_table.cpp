@@ -1,6 +1,7 @@
 #include "text/text_table.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/calendar.hpp"
@@ -78,6 +79,11 @@ std::string rules_in_words(const Limit& limit) {
   return words;
 }
 
+// What is left of a hold, in whole milliseconds.
+std::string in_words(Duration left) {
+  return spoken_duration(std::chrono::ceil<std::chrono::milliseconds>(left));
+}
+
 // 32 digits.
 std::string hex(const HoldId& id) {
   std::string digits;
@@ -148,11 +154,11 @@ std::string held_in_words(const Plan& plan, std::span<const FoundHold> found) {
     for (const FoundHold& hold : holds.first(std::min(count, kMostHoldLines))) {
       table.add(2, hex(hold.id),
                 std::to_string(hold.units) + ", ends in " +
-                    spoken_duration(hold.ends_after));
+                    in_words(hold.ends_after));
     }
     if (count > kMostHoldLines) {
       table.add(2, "and " + std::to_string(count - kMostHoldLines) + " more",
-                "the last ends in " + spoken_duration(holds.back().ends_after));
+                "the last ends in " + in_words(holds.back().ends_after));
     }
   }
   return table.text();
