@@ -1,9 +1,9 @@
 """Runs clang-tidy over the sources of the product as a build compiles them.
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
-whatever file it reads.  So this script gives it the files that the build
-compiles together, or those of a folder, in one source that includes them, and
-divides batches that do not compile.
+whatever file it reads.  So this script gives it many files in one source that
+includes them.  Two files may define the same name, each for its own use: then it
+reads them apart.
 
 A batch that passed is not read again until one of its files, a header of those
 folders, its command, .clang-tidy or clang-tidy changes: the build folder
@@ -23,7 +23,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "io", "capi", "bindings", "server")
-BATCH = 12  # files of a folder read at once, at most
+BATCH = 40  # files read at once, at most
 
 # The sources of a batch are included, so they count as headers here.  A header
 # may shadow a name of the source before it; the build has the compiler's own
@@ -49,6 +49,8 @@ def fingerprint_of_all(tool):
 # clang-tidy would read the whole precompiled header, whatever a file includes.
 PRECOMPILED = re.compile(r"-Xclang -include(-pch)? -Xclang \S+ ")
 OUTPUT = re.compile(r"-o \S+ ")
+DOES_NOT_COMPILE = re.compile(
+    r"^(/[^:\n]+):.* error: .*\[clang-diagnostic-error", re.M)
 # What a file of CMake includes that compiles several files together.
 TOGETHER = re.compile(r'^#include "(.*)"$', re.M)
 
@@ -62,29 +64,27 @@ def sources(entry):
 
 
 def list_batches(build):
-    """Yields lists of files that one command compiles, each with the command.
+    """Yields lists of files that have one command, each with the command.
 
     In the command, SOURCE stands for the name of the file.
     """
     commands = json.loads((build / "compile_commands.json").read_text())
     seen = set()
-    apart = {}
+    alike = {}
     for entry in commands:
         command = PRECOMPILED.sub("", OUTPUT.sub("", entry["command"]))
         compiled = command.replace(entry["file"], "SOURCE"), entry["directory"]
         paths = [path for path in sources(entry) if path not in seen and
                  any(ROOT / name in path.parents for name in FOLDERS)]
         seen.update(paths)
-        if len(paths) > 1:
-            yield paths, *compiled
-        for path in paths if len(paths) == 1 else ():
-            # C and C++ differ, and so do the programs of one folder.
-            key = (path.parent, path.suffix, compiled)
-            apart.setdefault(key, []).append(path)
-    for (_, _, compiled), paths in apart.items():
-        count = -(-len(paths) // BATCH)  # of nearly equal size
-        for i in range(count):
-            yield sorted(paths)[i::count], *compiled
+        # C and C++ differ.
+        for path in paths:
+            alike.setdefault((path.suffix, compiled), []).append(path)
+    for (_, compiled), paths in alike.items():
+        paths.sort()
+        size = -(-len(paths) // -(-len(paths) // BATCH))  # nearly equal
+        for i in range(0, len(paths), size):
+            yield paths[i:i + size], *compiled
 
 
 def run_tidy(tool, source, command, directory, folder, *options):
@@ -115,10 +115,13 @@ def read_batch(tool, paths, command, directory, folder):
                                *IN_BATCH)
     if compiles:
         return found
-    # Two files may define the same name, each for its own use.
-    half = len(paths) // 2
+    named = {pathlib.Path(name) for name in DOES_NOT_COMPILE.findall(found)}
+    apart = [path for path in paths if path in named]
+    if len(apart) in (0, len(paths)):
+        apart = paths[:len(paths) // 2]
+    rest = [path for path in paths if path not in apart]
     return "".join(read_batch(tool, part, command, directory, folder)
-                   for part in (paths[:half], paths[half:]))
+                   for part in (rest, apart))
 
 
 def main():

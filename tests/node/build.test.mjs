@@ -19,12 +19,9 @@ console.log(limiter.authorizeSync(['job']).remaining);
 const packed = await new Packed().install();
 after(() => packed.remove());
 const cwd = packed.app;
-// With the flags of the other build, so that ccache, if installed, has the
-// results.
 const source = join(cwd, 'node_modules', '@limitree', 'source');
-const env = { ...process.env, CCACHE_BASEDIR: source };
 const build = (...options) => run(
-  'npx', ['--offline', 'limitree-build', ...options], { cwd, env });
+  'npx', ['--offline', 'limitree-build', ...options], { cwd });
 const { version } = JSON.parse(
   readFileSync(join(packed.installed, 'package.json'), 'utf8'));
 const INSTALL = `run npm install --no-save @limitree/source@${version}\n`;
@@ -70,8 +67,9 @@ describe('limitree-build', () => {
     rmSync(packed.native, { recursive: true });
     await assert.rejects(program, /limitree needs the package @limitree/);
     await unpack();
-    await build('-DLIMITREE_WERROR=ON', '-DCMAKE_UNITY_BUILD=ON',
-                '-DCMAKE_UNITY_BUILD_BATCH_SIZE=4', '-G', 'Ninja');
+    // Whether it compiles and links, in a third of the time.
+    await build('-DCMAKE_CXX_FLAGS_RELEASE=-O0', '-DCMAKE_UNITY_BUILD=ON',
+                '-DCMAKE_UNITY_BUILD_BATCH_SIZE=12', '-G', 'Ninja');
     assert.equal(await program(), '4\n');
   });
 });
