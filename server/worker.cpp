@@ -56,6 +56,11 @@ Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
   pages_.add_to(http_.handlers());
   http_.handlers()->add("/healthcheck", HttpMethods::kGet,
                         [this](Exchange* exchange) { check_health(exchange); });
+  // While health is NOT_SERVING, the process is still not to be restarted.
+  http_.handlers()->add("/livez", HttpMethods::kGet, [](Exchange* exchange) {
+    exchange->answer()->body = "OK";
+    exchange->finish();
+  });
   observer_.set_methods(methods_.paths());
   if (observer_.wants_trace()) http_.handlers()->set_observer(&observer_);
 }

@@ -461,6 +461,8 @@ def test_health_tells_that_the_service_ends(serve):
         service.wait_for("draining")
         eventually(lambda: client.get("/healthcheck").status_code == 500)
         assert client.get("/healthcheck").text == ""
+        answer = client.get("/livez")
+        assert (answer.status_code, answer.text) == (200, "OK")
         # It still decides.
         answer = client.post("/v1/authorize", json=TRADE)
         assert answer.status_code == 200
