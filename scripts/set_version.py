@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Writes a version where it is stated.
 
-That is capi/limitree.h, from which CMake and pip read it, and package.json and
-package-lock.json, which npm reads.  tests/capi/versions.py compares them.
+That is capi/limitree.h, from which CMake and pip read it, package.json and
+package-lock.json, which npm reads, and the chart for Helm and the base for
+Kustomize.  tests/capi/versions.py compares them.
 
 usage: scripts/set_version.py <x.y.z>
 """
@@ -12,6 +13,8 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+CHART = "deploy/helm/limitree"
+BASE = "deploy/kustomize/base/kustomization.yaml"
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 
@@ -28,6 +31,9 @@ def places(version):
     yield "package.json", rf'(^{{\n  {name})[^"]+(")', version
     yield "package-lock.json", rf'(^{{\n  {name})[^"]+(")', version
     yield "package-lock.json", rf'(^    "": {{\n      {name})[^"]+(")', version
+    yield f"{CHART}/Chart.yaml", r"(^version: )\S+($)", version
+    yield f"{CHART}/Chart.yaml", r'(^appVersion: ")[^"]+(")', version
+    yield BASE, r"(^ +newTag: )\S+($)", version
 
 
 def set_version(root, version):

@@ -14,8 +14,8 @@ import re
 import subprocess
 import sys
 
-FOLDERS = ("bench", "bindings", "capi", "cmake", "core", "docs", "examples",
-           "io", "node", "python", "scripts", "server", "tests")
+FOLDERS = ("bench", "bindings", "capi", "cmake", "core", "deploy", "docs",
+           "examples", "io", "node", "python", "scripts", "server", "tests")
 FENCE = re.compile(r"^```.*?^```$", re.S | re.M)
 CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")

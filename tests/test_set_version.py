@@ -15,7 +15,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent / "capi"))
 import set_version  # noqa: E402
 import versions  # noqa: E402
 
-FILES = ("capi/limitree.h", "package.json", "package-lock.json")
+FILES = ("capi/limitree.h", "package.json", "package-lock.json",
+         "deploy/helm/limitree/Chart.yaml",
+         "deploy/kustomize/base/kustomization.yaml")
 
 
 @pytest.fixture(name="root")
@@ -34,16 +36,18 @@ def texts(root):
 def test_all_places_have_the_version(root):
     before = texts(root)
     set_version.set_version(root, "12.34.567")
-    header, package, lock = texts(root)
+    header, package, lock, chart, base = texts(root)
     assert "_MAJOR 12\n" in header and "_PATCH 567\n" in header
     assert header.count('run time: "12.34.567"') == 1
     assert json.loads(package)["version"] == "12.34.567"
     assert json.loads(lock)["version"] == "12.34.567"
     assert json.loads(lock)["packages"][""]["version"] == "12.34.567"
+    assert "\nversion: 12.34.567\nappVersion: \"12.34.567\"\n" in chart
+    assert "\n    newTag: 12.34.567\n" in base
     changed = [[one for one, other in zip(old.split("\n"), new.split("\n"))
                 if one != other]
                for old, new in zip(before, texts(root))]
-    assert [len(lines) for lines in changed] == [4, 1, 2]
+    assert [len(lines) for lines in changed] == [4, 1, 2, 2, 1]
 
 
 def test_the_same_version_changes_nothing(root):

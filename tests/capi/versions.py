@@ -1,9 +1,10 @@
 """Every place that states a version states the same one.
 
 The release is in three macros of limitree.h, in the comment of
-limitree_version, in package.json and twice in package-lock.json; the ABI number
-in a macro, in the SONAME and in the name of the symbol version.  CMake and pip
-read both from limitree.h.
+limitree_version, in package.json, twice in package-lock.json, twice in the
+chart for Helm and in the base for Kustomize; the ABI number in a macro, in the
+SONAME and in the name of the symbol version.  CMake and pip read both from
+limitree.h.
 
 Usage: versions.py <readelf> <liblimitree.so> <root of the sources>
 """
@@ -39,9 +40,11 @@ def compare(same):
 
 
 def wrong_sources(root):
-    header, package, lock = (
+    header, package, lock, chart, base = (
         (root / name).read_text(encoding="utf-8")
-        for name in ("capi/limitree.h", "package.json", "package-lock.json"))
+        for name in ("capi/limitree.h", "package.json", "package-lock.json",
+                     "deploy/helm/limitree/Chart.yaml",
+                     "deploy/kustomize/base/kustomization.yaml"))
     release = release_of(header)
     locked = json.loads(lock)
     return compare([
@@ -51,6 +54,10 @@ def wrong_sources(root):
         ("package-lock.json", release, locked["version"]),
         ("package-lock.json, its package", release,
          locked["packages"][""]["version"]),
+        ("the chart", release, only(r"^version: (\S+)$", chart)),
+        ("appVersion of the chart", release,
+         only(r'^appVersion: "([^"]+)"$', chart)),
+        ("newTag of Kustomize", release, only(r"^ +newTag: (\S+)$", base)),
     ])
 
 

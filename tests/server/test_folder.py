@@ -9,6 +9,7 @@ import threading
 import time
 
 import pytest
+from config_map import ConfigMap
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from service import COMMAND, PATIENT, eventually, limit_of, request, rls
 
@@ -34,35 +35,6 @@ def health(service):
     request_ = health_pb2.HealthCheckRequest(service="ratelimit")
     return health_pb2.HealthCheckResponse.ServingStatus.Name(
         stub.Check(request_).status)
-
-
-class ConfigMap:
-    """A folder as Kubernetes mounts one: each file is a symbolic link into
-    ..data, a link that is replaced."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.versions = 0
-        folder.mkdir()
-
-    def publish(self, **files):
-        self.versions += 1
-        old = os.path.realpath(self.folder / "..data")
-        version = self.folder / f"..2026_{self.versions}"
-        version.mkdir()
-        for name, content in files.items():
-            (version / f"{name}.yaml").write_text(content)
-            link = self.folder / f"{name}.yaml"
-            if not link.is_symlink():
-                link.symlink_to(f"..data/{name}.yaml")
-        fresh = self.folder / "..data_tmp"
-        fresh.symlink_to(version.name)
-        fresh.rename(self.folder / "..data")
-        for link in self.folder.glob("*.yaml"):
-            if link.stem not in files:
-                link.unlink()
-        if self.versions > 1:
-            shutil.rmtree(old)
 
 
 @pytest.fixture(name="folder")
@@ -154,12 +126,12 @@ def test_dot_files_count_on_demand(serve, folder):
 
 def test_a_config_map(serve, tmp_path):
     config = ConfigMap(tmp_path / "mounted")
-    config.publish(a=text())
+    config.publish({"a.yaml": text()})
     service = serve("--descriptors", config.folder)
     for number in range(5):
-        config.publish(a=text(), b=text(f"other{number}"))
+        config.publish({"a.yaml": text(), "b.yaml": text(f"other{number}")})
         eventually(lambda: service.lines[-1].endswith(": 2 files"))
-        config.publish(a=text())
+        config.publish({"a.yaml": text()})
         eventually(lambda: service.lines[-1].endswith(": 1 file"))
     assert not [line for line in service.lines if "error" in line]
 
