@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "server"))
+TESTS = pathlib.Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS / "server"), str(TESTS / "python")]
 from pods import Pod  # noqa: E402
 
 

@@ -9,12 +9,32 @@ from service import ROOT
 CHART = ROOT / "deploy" / "helm" / "limitree"
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 DASHBOARD = ROOT / "deploy" / "grafana" / "limitree.json"
+#: Where `./dev test rare` builds helm, and what decodes objects.
+BUILT = ROOT / "build" / "deploy"
 PAGE = (ROOT / "docs" / "kubernetes.md").read_text("utf-8")
 
 
 def load(path):
     """The one object of a file."""
     return yaml.safe_load(path.read_text("ascii"))
+
+
+def of_kind(objects, kind):
+    return [one for one in objects if one["kind"] == kind]
+
+
+def deployment_of(objects):
+    one, = of_kind(objects, "Deployment")
+    return one
+
+
+def pod_of(objects):
+    return deployment_of(objects)["spec"]["template"]["spec"]
+
+
+def container_of(objects):
+    one, = pod_of(objects)["containers"]
+    return one
 
 
 def table(title):

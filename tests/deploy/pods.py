@@ -39,7 +39,7 @@ class Pod:
         self.container, = self.spec["containers"]
         self.replaced = dict(elsewhere or {})
         self.mounts = {}
-        for mount in self.container.get("volumeMounts", []):
+        for mount in self.container.get("volumeMounts") or []:
             self.mount(mount, volumes, folder)
         # Ports that not every manifest names.
         known = {one["containerPort"]: one.get("name")

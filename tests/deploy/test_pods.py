@@ -3,8 +3,11 @@
 import grpc
 import pytest
 from authority import Authority
-from manifests import KUSTOMIZE, PAGE, load, quoted, table
-from service import ROOT, eventually, rls
+from bootstrap import address_of, bootstrap, cluster, route
+from manifests import KUSTOMIZE, PAGE, load, quoted, table, yaml_of_page
+from proxy import Envoy, Upstream
+from servers import redis_server
+from service import ROOT, Service, eventually, rls
 from xds_server import XdsServer, config, rule
 
 DESCRIPTORS = """\
@@ -22,10 +25,10 @@ def load_base():
     return load(KUSTOMIZE / "base" / "deployment.yaml")
 
 
-def ask(channel, domain="apis"):
+def ask(channel, domain="apis", key="user"):
     """How many requests are allowed of five."""
     one = rls.RateLimitRequest(domain=domain)
-    one.descriptors.add().entries.add(key="user", value="alex")
+    one.descriptors.add().entries.add(key=key, value="alex")
     stub = rls.Stub(channel)
     return [stub.ShouldRateLimit(one).overall_code for _ in range(5)].count(
         rls.RateLimitResponse.OK)
@@ -120,28 +123,26 @@ def test_what_envoy_gateway_sets(run, controller):
     """Its command, environment, probes and volumes, as the page has them."""
     server, authority = controller
     server.publish("1", config("apis", rule(count=3)))
-    certs = secret_of(authority, "ratelimit", "DNS:localhost")
-    pod = run(
-        envoy_gateway({
-            # What would need a collector, and a Redis with TLS.
-            "TRACING_ENABLED": "false", "REDIS_TLS": "false",
-            "REDIS_URL": "127.0.0.1:1",
-            "TRACING_SERVICE_INSTANCE_ID": "pod"}),
-        {"certs": certs, "redis-certs": certs},
-        elsewhere={"envoy-gateway:18001": server.place})
-    pod.wait_until_ready()
-    assert server.request().node.id == "envoy-ratelimit"
-    assert server.request().version_info == "1"  # accepted
+    certs = secret_of(authority, "ratelimit", "IP:127.0.0.1")
+    with redis_server() as (url, _):
+        pod = run(
+            envoy_gateway({
+                # What would need a collector, and a Redis with TLS.
+                "TRACING_ENABLED": "false", "REDIS_TLS": "false",
+                "TRACING_SERVICE_INSTANCE_ID": "pod"}),
+            {"certs": certs, "redis-certs": certs},
+            elsewhere={"envoy-gateway:18001": server.place,
+                       "redis.redis.svc:6379": url})
+        pod.wait_until_ready()
+        assert server.request().node.id == "envoy-ratelimit"
+        assert server.request().version_info == "1"  # accepted
+        # Clients need no certificate.
+        assert ask(pod.service.channel(
+            credentials=grpc.ssl_channel_credentials(certs["ca.crt"]))) == 3
     warned, = (line for line in pod.service.lines if WITHOUT in line)
     names = ", ".join(quoted(row[0])[0] for row in ENVIRONMENT
                       if row[2].startswith(WITHOUT))
     assert warned == f"limitree: warning: {WITHOUT}: {names}"
-    # Clients need no certificate.
-    channel = pod.service.channel(
-        credentials=grpc.ssl_channel_credentials(certs["ca.crt"]))
-    with pytest.raises(grpc.RpcError) as failed:  # there is no such Redis
-        ask(channel)
-    assert failed.value.code() == grpc.StatusCode.UNAVAILABLE
     assert pod.page("metrics", "/metrics")[0] == 200
 
 
@@ -163,3 +164,38 @@ def test_two_lines_are_two_lines():
     lines = PAGE.split("# these\n")[0].splitlines()
     assert lines[-1].split("#")[0].rstrip().endswith("container:")
     assert PAGE.count("# these\n") == PAGE.count("# two\n") == 1
+
+
+# ---- Envoys of the page -----------------------------------------------------
+
+def test_the_filter_and_the_cluster_of_the_page_limit(tmp_path):
+    """What Istio adds to its Envoys, and the cluster of an Envoy of one's
+    own, in a real one."""
+    added, actions = (patch["patch"]["value"] for patch in yaml_of_page(
+        "kind: EnvoyFilter")[0]["spec"]["configPatches"])
+    limitree, = yaml_of_page("clusters:\n")[0]["clusters"]
+    limitree["name"] = added["typed_config"]["rate_limit_service"][
+        "grpc_service"]["envoy_grpc"]["cluster_name"]
+    # A busy machine takes longer.
+    added["typed_config"]["timeout"] = "10s"
+    (tmp_path / "site.yaml").write_text("""\
+domain: site
+descriptors:
+  - {key: remote_address, rate_limit: {unit: day, requests_per_unit: 3}}
+""")
+    service = Service(None, "--descriptors", tmp_path / "site.yaml")
+    upstream, envoy = Upstream(), None
+    try:
+        endpoint = limitree["load_assignment"]["endpoints"][0]
+        endpoint["lb_endpoints"][0]["endpoint"]["address"] = address_of(
+            service.target)
+        envoy = Envoy(bootstrap(
+            [route("/", *actions["rate_limits"])], [added],
+            [cluster("upstream", upstream.target), limitree]))
+        assert envoy.statuses("/", 5) == [200, 200, 200, 429, 429]
+        answer = envoy.get("/")
+        assert answer.headers["x-ratelimit-limit"] == "3, 3;w=86400"
+    finally:
+        for one in filter(None, (envoy, upstream)):
+            one.stop()
+        service.kill()
