@@ -6,16 +6,18 @@ helm, and a program that decodes objects, are built from their sources by
 
 import base64
 import pathlib
+import ssl
 import subprocess
 
 import grpc
+import httpx
 import pytest
 import yaml
 from authority import Authority
 from manifests import (BUILT, CHART, KUSTOMIZE, container_of, deployment_of,
                        load, of_kind, pod_of, yaml_of_page)
 from servers import redis_server
-from service import pb, pb_grpc
+from service import eventually, pb, pb_grpc
 from test_pods import ask, secret_of
 from xds_server import XdsServer, config, rule
 
@@ -172,6 +174,32 @@ def test_pods_with_everything(run, tmp_path):
             False, False, False, True]
         assert "limitree_decisions_total" in pod.page("metrics",
                                                       "/metrics")[1]
+
+
+def test_pods_with_tls(run, tmp_path):
+    """Clients need no certificate, and the kubelet asks without TLS."""
+    objects = render("--set", "tls.existingSecret=certs")
+    authority = Authority(tmp_path / "authority")
+    pod = run(deployment_of(objects),
+              {"tls": secret_of(authority, "server", "IP:127.0.0.1")})
+    pod.wait_until_ready()
+    with httpx.Client(verify=ssl.create_default_context(
+            cafile=authority.cert)) as client:
+        url = f"https://127.0.0.1:{pod.port('https')}/healthcheck"
+        assert client.get(url).text == "OK"
+    service, = of_kind(objects, "Service")
+    assert "http" not in [one["name"] for one in service["spec"]["ports"]]
+
+
+def test_pods_that_are_not_ready_are_not_restarted(run):
+    """Without its store, if that matters."""
+    pod = run(deployment_of(render("--set", "settings.check-store=true",
+                                   "--set", "store.url=redis://redis:6379")),
+              secrets={"limits-limitree-store": {
+                  "url": "redis://127.0.0.1:1"}})
+    eventually(lambda: pod.probe("startupProbe"))
+    assert not pod.probe("readinessProbe")
+    assert pod.probe("livenessProbe")
 
 
 def test_pods_for_ai_gateway(run):
