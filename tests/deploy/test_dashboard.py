@@ -65,7 +65,7 @@ def ask_and_read(tmp_path_factory):
                     # The parser gives all counters this end.
                     for name in {sample.name,
                                  sample.name.removesuffix("_total")}:
-                        if f"\n{name}" in text:
+                        if re.search(f"^{name}[{{ ]", text, re.M):
                             found.setdefault(name, set()).update(sample.labels)
         return found
     finally:
