@@ -108,6 +108,9 @@ def test_what_is_not_valid_is_found(tmp_path):
     del deployment_of(objects)["spec"]["selector"]
     with pytest.raises(AssertionError, match="'selector' is a required"):
         validate(tmp_path, [deployment_of(objects)])
+    weak = render()
+    del container_of(weak)["securityContext"]["capabilities"]
+    assert "unrestricted capabilities" in decode(weak, code=1)
 
 
 @pytest.mark.parametrize(("words", "why"), [
@@ -221,7 +224,7 @@ def test_pods_for_ai_gateway(run):
             assert server.request().node.id == name
             server.publish("1", config("ai-gateway-quota", rule("model",
                                                                 count=3)))
-            assert server.request().version_info == "1"
+            pod.service.wait_for("the descriptors are reloaded")
             assert ask(pod.service.channel(), "ai-gateway-quota", "model") == 3
     finally:
         server.stop()

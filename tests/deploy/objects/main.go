@@ -2,7 +2,8 @@
 //
 //	objects kustomize FOLDER   prints what Kustomize makes of a folder
 //	objects check < YAML       decodes objects into the types of their projects,
-//	                           and fails where a field or a kind is unknown
+//	                           and fails where a field or a kind is unknown, or
+//	                           pods do what the level "restricted" forbids
 package main
 
 import (
@@ -16,9 +17,13 @@ import (
 	contour "github.com/projectcontour/contour/apis/projectcontour/v1alpha1"
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	istio "istio.io/client-go/pkg/apis/networking/v1alpha3"
+	apps "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
@@ -75,11 +80,31 @@ func check(input io.Reader) error {
 		if errors.Is(err, io.EOF) {
 			return all
 		}
+		var object runtime.Object
 		if err == nil {
-			_, _, err = serializer.Decode(document, nil, nil)
+			object, _, err = serializer.Decode(document, nil, nil)
+		}
+		if deployment, is := object.(*apps.Deployment); is && err == nil {
+			err = checkPods(deployment)
 		}
 		if err != nil {
 			all = errors.Join(all, fmt.Errorf("object %d: %w", i, err))
 		}
 	}
+}
+
+func checkPods(deployment *apps.Deployment) error {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		return err
+	}
+	pod := &deployment.Spec.Template
+	restricted := api.LevelVersion{
+		Level: api.LevelRestricted, Version: api.LatestVersion()}
+	found := policy.AggregateCheckResults(
+		evaluator.EvaluatePod(restricted, &pod.ObjectMeta, &pod.Spec))
+	if !found.Allowed {
+		return errors.New(found.ForbiddenDetail())
+	}
+	return nil
 }
