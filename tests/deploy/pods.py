@@ -6,12 +6,13 @@ are named.
 """
 
 import http.client
+import pathlib
 import random
 import re
 import socket
 
 from config_map import ConfigMap
-from service import PATIENT, Service, eventually
+from service import COMMAND, PATIENT, Service, eventually
 
 
 def free_ports(count):
@@ -54,9 +55,16 @@ class Pod:
                    "GRPC_PORT": str(self.ports[8081]),
                    "PORT": str(self.ports[8080]), **env}
         self.service = Service(
-            None, listen=None, waits=True, env=env,
-            argv=[*self.container["command"],
-                  *map(self.here, self.container.get("args", []))])
+            None, *map(self.here, self.container.get("args", [])),
+            listen=None, waits=True, env=env, command=self.command(folder))
+
+    def command(self, folder):
+        """The command of the image, which has a second name."""
+        name, *words = self.container["command"]
+        link = folder / pathlib.Path(name).name
+        folder.mkdir(exist_ok=True)
+        link.symlink_to(COMMAND)
+        return [link, *words]
 
     def mount(self, mount, volumes, folder):
         """As Kubernetes does: all files of a volume, or one of its keys under

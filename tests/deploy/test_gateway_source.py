@@ -3,18 +3,13 @@
 Its module is one of those that `./dev test rare` downloads.
 """
 
-import os
 import pathlib
 import re
 import subprocess
 
-import grpc
 import pytest
-from authority import Authority
 from manifests import (BUILT, PAGE, container_of, load, pod_of, quoted,
                        table)
-from test_pods import secret_of
-from xds_server import XdsServer, config, rule
 
 HERE = pathlib.Path(__file__).parent
 OF_A_USER = {"REDIS_AUTH"}
@@ -28,8 +23,7 @@ def find_gateway():
     """The folder of its rate limit service, in the module that is decoded."""
     done = subprocess.run(
         ["go", "list", "-m", "-f", "{{.Dir}}", "github.com/envoyproxy/gateway"],
-        cwd=HERE, check=True, capture_output=True, text=True,
-        env={**os.environ, "PATH": f"{BUILT}/venv/bin:{os.environ['PATH']}"})
+        cwd=HERE, check=True, capture_output=True, text=True)
     return (pathlib.Path(done.stdout.strip()) / "internal" / "infrastructure"
             / "kubernetes" / "ratelimit")
 
@@ -111,26 +105,3 @@ def test_the_page_has_its_pods(made):
 def test_the_page_names_its_version(gateway):
     version = re.search(r"gateway@v(\d+\.\d+)\.", str(gateway))[1]
     assert f"Envoy Gateway {version} makes these settings" in PAGE
-
-
-@pytest.mark.parametrize("name", ["default", "enable-tracing",
-                                  "redis-tls-settings"])
-def test_its_pods_start(run, gateway, tmp_path, name):
-    """Its own Deployment, but for addresses."""
-    deployment = load(gateway / "testdata" / "deployments" / f"{name}.yaml")
-    authority = Authority(tmp_path / "authority")
-    certs = secret_of(authority, "pod", "IP:127.0.0.1")
-    server = XdsServer(grpc.ssl_server_credentials(
-        [(certs["tls.key"], certs["tls.crt"])], certs["ca.crt"],
-        require_client_auth=True))
-    try:
-        server.publish("1", config("apis", rule(count=3)))
-        pod = run(deployment, {"certs": certs, "redis-certs": certs},
-                  elsewhere={"envoy-gateway:18001": server.place,
-                             "redis.redis.svc:6379": "127.0.0.1:1"})
-        pod.wait_until_ready()
-        assert server.request().node.id == "envoy-ratelimit"
-        pod.service.wait_for("the descriptors are reloaded")
-        assert pod.page("metrics", "/metrics")[0] == 200
-    finally:
-        server.stop()

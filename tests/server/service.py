@@ -77,10 +77,10 @@ def request(*segments, **fields):
 class Service:
     """A running service.  `lines` are its messages so far.  Without `listen`
     the words, or the environment, say where.  `prefix` is a command that
-    starts the service; or it is started as `argv`, by that name."""
+    starts the service, `command` one in place of it."""
 
     def __init__(self, limits, *words, listen="127.0.0.1:0", env=None,
-                 waits=False, max_descriptors=None, prefix=(), argv=None):
+                 waits=False, max_descriptors=None, prefix=(), command=None):
         self.lines = []
         self.fresh = queue.Queue()
         self.channels = []
@@ -92,9 +92,8 @@ class Service:
         limits = [] if limits is None else [str(limits)]
         listen = [] if listen is None else ["--listen", listen]
         self.process = subprocess.Popen(
-            argv or [*shell, *prefix, COMMAND, "serve", *limits, *listen,
-                     *map(str, words)],
-            executable=COMMAND if argv else None,
+            [*shell, *prefix, *(command or [COMMAND, "serve"]), *limits,
+             *listen, *map(str, words)],
             stderr=subprocess.PIPE, text=True, env=environment)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
