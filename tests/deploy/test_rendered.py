@@ -6,6 +6,7 @@ helm, and a program that decodes objects, are built from their sources by
 
 import base64
 import pathlib
+import shutil
 import ssl
 import subprocess
 
@@ -151,6 +152,32 @@ def test_values_reach_the_objects():
     assert service["spec"]["clusterIP"] == "None"
     assert [one["name"] for one in service["spec"]["ports"]] == [
         "grpc", "https", "metrics"]
+
+
+#: `helm template` does not print the notes: this gives them an object.
+NOTES = """\
+{{- define "notes" -}}
+%s
+{{- end -}}
+kind: ConfigMap
+data: {notes: {{ include "notes" . | toJson }}}
+"""
+
+
+@pytest.mark.parametrize(("words", "warned"), [
+    ([], False), (["--set", "replicas=2"], True),
+    (["--set", "autoscaling.enabled=true"], True),
+    (["--set", "replicas=2", "--set", "store.url=redis://redis"], False),
+    (["-f", CHART / "values-ratelimit.yaml"], False)])
+def test_the_notes_warn_of_counts_that_are_not_shared(tmp_path, words, warned):
+    chart = tmp_path / "limitree"
+    shutil.copytree(CHART, chart)
+    text = (chart / "templates" / "NOTES.txt").read_text("ascii")
+    (chart / "templates" / "notes.yaml").write_text(NOTES % text)
+    made = yaml.safe_load(program(
+        "helm", "template", "limits", chart, "--kube-version", KUBERNETES,
+        "-s", "templates/notes.yaml", *words))
+    assert ("WARNING: without a store" in made["data"]["notes"]) == warned
 
 
 # ---- Its pods ---------------------------------------------------------------

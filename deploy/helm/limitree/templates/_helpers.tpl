@@ -83,9 +83,13 @@ labels:
 
 {{- /* Whether buckets may be elsewhere than in the memory of a pod. */ -}}
 {{- define "limitree.mayShare" -}}
-{{- $names := list -}}
-{{- range .Values.env -}}{{- $names = append $names .name -}}{{- end -}}
-{{- if or (include "limitree.hasStore" .) .Values.envFrom (hasKey .Values.settings "store") (has "REDIS_URL" $names) (has "LIMITREE_STORE" $names) }}yes{{ end -}}
+{{- $named := or (include "limitree.hasStore" .) .Values.envFrom (hasKey .Values.settings "store") -}}
+{{- range .Values.env -}}
+{{- if has .name (list "LIMITREE_STORE" "MEMCACHE_HOST_PORT" "MEMCACHE_SRV" "REDIS_URL") -}}
+{{- $named = true -}}
+{{- end -}}
+{{- end -}}
+{{- if $named }}yes{{ end -}}
 {{- end -}}
 
 {{- /* The options that the chart itself gives. */ -}}
