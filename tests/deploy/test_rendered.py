@@ -117,6 +117,7 @@ def test_what_is_not_valid_is_found(tmp_path):
 @pytest.mark.parametrize(("words", "why"), [
     (["--set", "nonsense=1"], "'nonsense' not allowed"),
     (["--set", "settings.listen=:1"], "settings.listen is set by another"),
+    (["--set", "settings.store=redis://x"], "settings.store is set by another"),
     (["--set", "tls.clientCertificates=true"], "needs tls.existingSecret")])
 def test_helm_refuses(words, why):
     assert why in helm("template", *words, code=1)

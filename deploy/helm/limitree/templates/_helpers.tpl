@@ -83,7 +83,7 @@ labels:
 
 {{- /* Whether buckets may be elsewhere than in the memory of a pod. */ -}}
 {{- define "limitree.mayShare" -}}
-{{- $named := or (include "limitree.hasStore" .) .Values.envFrom (hasKey .Values.settings "store") -}}
+{{- $named := or (include "limitree.hasStore" .) .Values.envFrom -}}
 {{- range .Values.env -}}
 {{- if has .name (list "LIMITREE_STORE" "MEMCACHE_HOST_PORT" "MEMCACHE_SRV" "REDIS_URL") -}}
 {{- $named = true -}}
@@ -130,7 +130,8 @@ tls-client-name: {{ toJson . }}
 {{- define "limitree.args" -}}
 {{- $own := include "limitree.options" . | fromYaml -}}
 {{- range $name, $value := .Values.settings -}}
-{{- if hasKey $own $name -}}
+{{- /* Its password would be an argument, which is no secret. */ -}}
+{{- if or (hasKey $own $name) (eq $name "store") -}}
 {{- fail (printf "settings.%s is set by another value of the chart: see values.yaml" $name) -}}
 {{- end -}}
 {{- end -}}
