@@ -6,6 +6,8 @@ helm, and a program that decodes objects, are built from their sources by
 
 import base64
 import pathlib
+import re
+import shlex
 import shutil
 import ssl
 import subprocess
@@ -15,10 +17,10 @@ import httpx
 import pytest
 import yaml
 from authority import Authority
-from manifests import (BUILT, CHART, KUSTOMIZE, container_of, deployment_of,
-                       load, of_kind, pod_of, yaml_of_page)
+from manifests import (BUILT, CHART, KUSTOMIZE, PAGE, container_of,
+                       deployment_of, load, of_kind, pod_of, yaml_of_page)
 from servers import redis_server
-from service import eventually, pb, pb_grpc
+from service import ROOT, eventually, pb, pb_grpc
 from test_pods import ask, secret_of
 from xds_server import XdsServer, config, rule
 
@@ -307,6 +309,27 @@ def test_the_overlay_names_its_secret(run):
 
 
 # ---- The page ---------------------------------------------------------------
+
+def test_commands_of_the_page(tmp_path):
+    """`helm install`, as far as that needs no cluster."""
+    (tmp_path / "deploy").symlink_to(ROOT / "deploy")
+    shutil.copy(ROOT / "examples" / "envoy" / "site.yaml", tmp_path)
+    commands = re.findall(r"^helm install (.*?[^\\])$", PAGE, re.S | re.M)
+    assert len(commands) == 2
+    for command in commands:
+        words = shlex.split(command.replace("\\\n", " "))
+        objects = list(filter(None, yaml.safe_load_all(program(
+            "helm", "template", "--kube-version", KUBERNETES,
+            *(word for word in words if word != "--create-namespace"),
+            cwd=tmp_path))))
+        image = container_of(objects)["image"]
+        assert image.startswith("registry.example/limitree:")
+        assert len(data_of(objects, "-store")) == 1
+    pod = render("--set-file", "descriptors.files.site\\.yaml="
+                 f"{tmp_path / 'site.yaml'}")
+    assert data_of(pod, "-descriptors") == {
+        "site.yaml": (tmp_path / "site.yaml").read_text("ascii")}
+
 
 @pytest.mark.parametrize("kind", ["EnvoyGateway", "EnvoyFilter",
                                   "ExtensionService"])
