@@ -1,7 +1,10 @@
 """The queries of the dashboard and of docs/kubernetes.md, on services that have
 had requests of all kinds."""
 
+import json
 import re
+import shutil
+import subprocess
 
 import grpc
 import httpx
@@ -81,6 +84,20 @@ def selectors(query):
 def test_all_panels_are_read():
     assert len(queries()) > 30
     assert all(selectors(query) for _, query in queries())
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None,
+                    reason="promtool is not here")
+def test_prometheus_understands_each_query(tmp_path):
+    rules = [{"record": f"query:{i}", "expr": query.replace("$__rate_interval",
+                                                            "5m")}
+             for i, (_, query) in enumerate(queries())
+             if not query.startswith("label_values(")]
+    path = tmp_path / "rules.json"  # which is YAML
+    path.write_text(json.dumps({"groups": [{"name": "a", "rules": rules}]}))
+    done = subprocess.run(["promtool", "check", "rules", path], text=True,
+                          capture_output=True, check=False, timeout=60)
+    assert f"SUCCESS: {len(rules)} rules found" in done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(("what", "query"), queries())
