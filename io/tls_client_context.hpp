@@ -21,6 +21,9 @@ struct TlsClientSettings {
   std::string server_name;
   bool verify = true;       // off only for experiments
   bool verify_name = true;  // off: any certificate of the authorities
+
+  friend bool operator==(const TlsClientSettings&,
+                         const TlsClientSettings&) = default;
 };
 
 // Certificates as they were when the files were read.  May be used from several

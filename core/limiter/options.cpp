@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "limiter/option_values.hpp"
+#include "limiter/redis_url.hpp"
 #include "text/problems.hpp"
 
 namespace limitree {
@@ -17,8 +18,9 @@ using std::chrono::seconds;
 constexpr std::size_t kMaxPrefix = 100;
 constexpr std::size_t kMaxClientName = 100;
 
-// A URL without user and password, for messages.
+// A URL without user, password and options, for messages.
 std::string without_login(std::string_view url) {
+  if (redis::is_redis_url(url)) url = url.substr(0, url.find('?'));
   const std::size_t host = url.find("://") + 3;
   const std::size_t at = url.substr(0, url.find('/', host)).rfind('@');
   if (at == url.npos || at < host) return std::string(url);
@@ -44,14 +46,10 @@ Status set_store(const Setting& setting, Options* options) {
                   "must be memory://, or a URL such as shm://myapp or "
                   "redis://localhost:6379");
   }
-  Result<redis::Url> url = redis::parse_url(setting.value);
-  if (!url.ok()) return std::move(url.status());
+  if (Status status = read_redis_url(setting, options); !status.ok()) {
+    return status;
+  }
   options->store = StoreKind::kRedis;
-  redis::Settings& settings = options->redis_settings;
-  settings.url = std::move(url.value());
-  settings.login.user = settings.url.user;
-  settings.login.password = settings.url.password;
-  settings.login.db = settings.url.db;
   return {};
 }
 
@@ -209,6 +207,16 @@ constexpr Option kOptions[] = {
      [](S s, O o) {
        return read_number(s, 0, 1'000'000, &o->max_metric_keys);
      }},
+    {"per_second_store", "",
+     "the URL of another Redis store, for limits of a second or less; empty: "
+     "they are in the same place as the others",
+     read_per_second_url},
+    {"password_file", "",
+     "file of the password of a Redis store, read for each connection; "
+     "`user:password` where the URL names no user",
+     [](S s, O o) {
+       return read_text(s, &o->redis_settings.login.password_file);
+     }},
     {"tls_ca_file", "",
      "PEM file of the authorities to trust; empty: the system's",
      [](S s, O o) { return read_text(s, &o->redis_settings.tls.ca_file); }},
@@ -235,14 +243,14 @@ constexpr Option kOptions[] = {
      [](S s, O o) {
        return read_text(s, &o->redis_settings.sentinel_login.password);
      }},
+    {"sentinel_password_file", "", "the same in a file, as `password_file`",
+     [](S s, O o) {
+       return read_text(s, &o->redis_settings.sentinel_login.password_file);
+     }},
 };
 
 Status mismatch(std::string_view name, std::string_view needs) {
   return refuse({name, {}}, "needs " + std::string(needs));
-}
-
-bool is_redis(const Options& options) {
-  return options.store == StoreKind::kRedis;
 }
 
 Status check_sizes(const Options& options) {
@@ -264,10 +272,11 @@ Status check_sizes(const Options& options) {
   return {};
 }
 
-Status check_tls(const Options& options) {
+// `redis` is of the store, or of a part of it; `used`: the store is a Redis.
+Status check_tls(const redis::Settings& redis, bool used) {
   constexpr std::string_view kTls = "a store with TLS, such as rediss://";
-  const TlsClientSettings& tls = options.redis_settings.tls;
-  if (!is_redis(options) || !options.redis_settings.url.tls) {
+  const TlsClientSettings& tls = redis.tls;
+  if (!used || !redis.url.tls) {
     if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
     if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
     if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
@@ -281,22 +290,54 @@ Status check_tls(const Options& options) {
   return {};
 }
 
-Status check_redis(const Options& options) {
+Status check_login(const redis::Settings& redis, bool used) {
   constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
-  const redis::Settings& redis = options.redis_settings;
-  const redis::Login& login = redis.sentinel_login;
-  if (!is_redis(options) || redis.url.topology != redis::Topology::kSentinel) {
-    if (!login.user.empty()) return mismatch("sentinel_username", kSentinel);
-    if (!login.password.empty()) {
+  const redis::Login& sentinel = redis.sentinel_login;
+  if (!used || redis.url.topology != redis::Topology::kSentinel) {
+    if (!sentinel.user.empty()) return mismatch("sentinel_username", kSentinel);
+    if (!sentinel.password.empty()) {
       return mismatch("sentinel_password", kSentinel);
     }
+    if (!sentinel.password_file.empty()) {
+      return mismatch("sentinel_password_file", kSentinel);
+    }
   }
-  if (!login.user.empty() && login.password.empty()) {
+  if (sentinel.has_two_passwords()) {
+    return mismatch("sentinel_password_file", "no sentinel_password beside it");
+  }
+  if (!sentinel.user.empty() && !sentinel.has_password()) {
     return mismatch("sentinel_username", "sentinel_password");
   }
-  if (is_redis(options) && redis.url.topology == redis::Topology::kCluster &&
-      redis.login.db != 0) {
+  if (!used) {
+    return redis.login.password_file.empty()
+               ? Status()
+               : mismatch("password_file", "a store such as redis://");
+  }
+  if (redis.login.has_two_passwords()) {
+    return mismatch("password_file", "a URL without a password");
+  }
+  if (!redis.login.user.empty() && !redis.login.has_password()) {
+    return mismatch("store",
+                    "a password for its user, as in "
+                    "redis://user:password@host, or password_file");
+  }
+  if (redis.url.topology == redis::Topology::kCluster && redis.login.db != 0) {
     return mismatch("store", "database 0 in a cluster");
+  }
+  return {};
+}
+
+Status check_redis(const Options& options) {
+  const bool used = options.store == StoreKind::kRedis;
+  for (const auto check : {check_tls, check_login}) {
+    Status status = check(options.redis_settings, used);
+    if (!status.ok()) return status;
+    if (!options.per_second) continue;
+    if (!used) return mismatch("per_second_store", "a store such as redis://");
+    status = check(*options.per_second, true);
+    if (!status.ok()) {
+      return refuse({"per_second_store", {}}, status.message());
+    }
   }
   return {};
 }
@@ -322,7 +363,7 @@ Status set_option(std::string_view name, std::string_view value,
 }
 
 Status check_options(const Options& options) {
-  for (const auto check : {check_sizes, check_tls, check_redis}) {
+  for (const auto check : {check_sizes, check_redis}) {
     if (Status status = check(options); !status.ok()) return status;
   }
   return {};

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,9 @@ struct Options {
   std::string store_name;  // its URL without user and password
   shared::SharedUrl shared_url;
   redis::Settings redis_settings;  // the URL's user and database in `login`
+  // What is different for limits of a second: url, logins, tls and, unless it
+  // is 0, connect_timeout.
+  std::optional<redis::Settings> per_second;
   std::int64_t max_buckets = MemoryStore::kDefaultMaxBuckets;
   std::int64_t max_bytes = 0;  // see log_bytes_of()
   OnStoreError on_store_error = OnStoreError::kRaise;

@@ -173,7 +173,7 @@ bool RedisStore::start(Pending* pending, Status* status) {
 void RedisStore::add_resets(const Plan& plan, PlainTask* task) const {
   for (const Level& level : plan.levels) {
     const Address address = address_of(plan, level, settings_.prefix);
-    task->add(router_->slot_of(address.key),
+    task->add(place_of(plan, level, settings_, *router_),
               reset_command(address, level.limit->holds()));
   }
 }
@@ -187,7 +187,10 @@ Status RedisStore::reset(const Plan& plan) {
 
 Status RedisStore::ping() {
   PlainTask task(settings_);
-  task.add(0, command_of({"PING"}));
+  task.add({.slot = 0}, command_of({"PING"}));
+  if (settings_.per_second != nullptr) {
+    task.add({.per_second = true, .slot = 0}, command_of({"PING"}));
+  }
   driver_.run(&task, settings_.timeout);
   return task.take_status();
 }

@@ -53,7 +53,9 @@ TEST(SetOption, SetsWhatItNames) {
                                 {"tls_server_name", "redis.example"},
                                 {"tls_verify", "off"},
                                 {"sentinel_username", "watch"},
-                                {"sentinel_password", "dog"}});
+                                {"sentinel_password", "dog"},
+                                {"password_file", "/run/redis"},
+                                {"sentinel_password_file", "/run/watch"}});
   const redis::Settings& redis = options.redis_settings;
   EXPECT_EQ(options.max_buckets, 250'000);
   EXPECT_EQ(options.max_bytes, 99'000'000);
@@ -84,6 +86,8 @@ TEST(SetOption, SetsWhatItNames) {
   EXPECT_FALSE(redis.tls.verify_name);
   EXPECT_EQ(redis.sentinel_login.user, "watch");
   EXPECT_EQ(redis.sentinel_login.password, "dog");
+  EXPECT_EQ(redis.login.password_file, "/run/redis");
+  EXPECT_EQ(redis.sentinel_login.password_file, "/run/watch");
 }
 
 TEST(SetOption, TakesTheUrlApart) {
@@ -99,6 +103,67 @@ TEST(SetOption, TakesTheUrlApart) {
   EXPECT_EQ(redis.login.client_name, "web-1");
   ASSERT_EQ(redis.url.endpoints.size(), 1u);
   EXPECT_EQ(redis.url.endpoints[0].text(), "redis.example:7000");
+}
+
+TEST(SetOption, TakesOptionsOfTheServerFromTheUrl) {
+  const Options options =
+      with({{"store",
+             "rediss://app@a/3?password_file=%2Frun%2Fp&tls_verify=authority"
+             "&tls_ca_file=/ca&connect_timeout=2s"}});
+  const redis::Settings& redis = options.redis_settings;
+  EXPECT_EQ(redis.login.user, "app");
+  EXPECT_EQ(redis.login.password_file, "/run/p");
+  EXPECT_EQ(redis.login.db, 3);
+  EXPECT_TRUE(redis.tls.verify);
+  EXPECT_FALSE(redis.tls.verify_name);
+  EXPECT_EQ(redis.tls.ca_file, "/ca");
+  EXPECT_EQ(redis.connect_timeout, std::chrono::seconds(2));
+  EXPECT_EQ(options.store_name, "rediss://a/3");
+  EXPECT_EQ(with({{"store", "redis+unix:///run/r?db=2&password_file=/p"}})
+                .redis_settings.login.db,
+            2);
+  EXPECT_EQ(with({{"store", "redis+unix:///run/r?password_file=/p&db=2"}})
+                .redis_settings.login.db,
+            2);
+
+  EXPECT_EQ(refusal("store", "rediss://a?tls_verify=maybe"),
+            "store: tls_verify: must be on, authority or off");
+  EXPECT_EQ(refusal("store", "rediss://a?tls_ca_file=%zz"),
+            "store: tls_ca_file: \"%\" must be followed by two hex digits");
+  const std::string only =
+      "store: only password_file, sentinel_username, sentinel_password, "
+      "sentinel_password_file, tls_ca_file, tls_cert_file, tls_key_file, "
+      "tls_server_name, tls_verify, connect_timeout may follow \"?\"";
+  for (const char* url : {"redis://a?", "redis://a?x", "redis://a?prefix=x",
+                          "redis://a?tls_verify=on&", "redis://a?store=x"}) {
+    EXPECT_EQ(refusal("store", url), only) << url;
+  }
+  EXPECT_EQ(refusal("store", "redis://u:pa?secret@a"),
+            "store: \"@\" must be written %40, and \"/\" and \"?\" in a user "
+            "or password %2F and %3F");
+}
+
+TEST(SetOption, TakesAnotherStoreForLimitsOfASecond) {
+  Options options =
+      with({{"store", "redis://a"},
+            {"tls_server_name", "x"},
+            {"per_second_store",
+             "rediss+sentinel://u:p@b/main?sentinel_password=q"}});
+  ASSERT_TRUE(options.per_second);
+  const redis::Settings& other = *options.per_second;
+  EXPECT_EQ(other.url.topology, redis::Topology::kSentinel);
+  EXPECT_EQ(other.login.user, "u");
+  EXPECT_EQ(other.login.password, "p");
+  EXPECT_EQ(other.sentinel_login.password, "q");
+  EXPECT_EQ(other.tls.server_name, "");
+  EXPECT_EQ(options.redis_settings.login.user, "");
+  EXPECT_FALSE(options.redis_settings.url.tls);
+  EXPECT_EQ(refusal("per_second_store", "memory://"),
+            "per_second_store: must be a URL such as redis://localhost:6379");
+  EXPECT_EQ(refusal("per_second_store", "redis://u:secret@h:x"),
+            "per_second_store: port must be 1 to 65535");
+  EXPECT_TRUE(set_option("per_second_store", "", &options).ok());
+  EXPECT_FALSE(options.per_second);
 }
 
 TEST(SetOption, TakesTheLastUrl) {
@@ -318,6 +383,42 @@ TEST(CheckOptions, SentinelsAreNeededToLogIn) {
   EXPECT_EQ(mismatch({store, {"sentinel_username", "x"}}),
             "sentinel_username: needs sentinel_password");
   EXPECT_EQ(mismatch({store, {"sentinel_password", "x"}}), "");
+}
+
+TEST(CheckOptions, ALoginHasOnePassword) {
+  const auto file =
+      std::pair<std::string_view, std::string_view>("password_file", "/run/p");
+  EXPECT_EQ(mismatch({{"store", "redis://a"}, file}), "");
+  EXPECT_EQ(mismatch({{"store", "redis://u@a"}, file}), "");
+  EXPECT_EQ(mismatch({{"store", "redis://u@a"}}),
+            "store: needs a password for its user, as in "
+            "redis://user:password@host, or password_file");
+  EXPECT_EQ(mismatch({{"store", "redis://u:p@a"}, file}),
+            "password_file: needs a URL without a password");
+  EXPECT_EQ(mismatch({file}), "password_file: needs a store such as redis://");
+  EXPECT_EQ(mismatch({{"sentinel_password_file", "x"}}),
+            "sentinel_password_file: needs a store such as "
+            "redis+sentinel://");
+  EXPECT_EQ(mismatch({{"store", "redis+sentinel://a/b"},
+                      {"sentinel_password_file", "x"},
+                      {"sentinel_password", "x"}}),
+            "sentinel_password_file: needs no sentinel_password beside it");
+  EXPECT_EQ(mismatch({{"store", "redis+sentinel://a/b"},
+                      {"sentinel_password_file", "x"},
+                      {"sentinel_username", "x"}}),
+            "");
+}
+
+TEST(CheckOptions, TheStoreForLimitsOfASecondIsCheckedToo) {
+  EXPECT_EQ(mismatch({{"per_second_store", "redis://a"}}),
+            "per_second_store: needs a store such as redis://");
+  EXPECT_EQ(mismatch({{"store", "rediss://a"},
+                      {"per_second_store", "redis://b?tls_verify=authority"}}),
+            "per_second_store: tls_verify: needs a store with TLS, such as "
+            "rediss://");
+  EXPECT_EQ(mismatch({{"store", "redis://a"},
+                      {"per_second_store", "rediss://b?tls_verify=authority"}}),
+            "");
 }
 
 TEST(CheckOptions, AClusterHasOneDatabase) {

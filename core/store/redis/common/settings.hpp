@@ -21,6 +21,17 @@ struct Login {
   std::string password;                  // empty: no AUTH is sent
   std::int32_t db = 0;                   // 0: no SELECT is sent
   std::string client_name = "limitree";  // empty: no CLIENT SETNAME is sent
+  // The file of the password, read for each connection: see greeting.hpp.
+  std::string password_file = {};
+
+  bool has_password() const {
+    return !password.empty() || !password_file.empty();
+  }
+  bool has_two_passwords() const {
+    return !password.empty() && !password_file.empty();
+  }
+
+  friend bool operator==(const Login&, const Login&) = default;
 };
 
 // Whether a blocking call looks for its answer before it sleeps: see
@@ -41,6 +52,14 @@ struct Settings {
   std::int64_t connections = 4;  // per node, for blocking callers
   LowLatency low_latency = LowLatency::kAuto;
   bool share_calls = true;  // several requests in one call of a script
+
+  // Where the limits of a second are, if not in the same place: another server,
+  // Sentinel set-up or cluster.
+  std::shared_ptr<const Settings> per_second;
+
+  const Settings& of(bool is_per_second) const {
+    return is_per_second && per_second != nullptr ? *per_second : *this;
+  }
 };
 
 }  // namespace limitree::redis

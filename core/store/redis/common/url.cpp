@@ -85,26 +85,6 @@ Status read_db(std::string_view text, Url* url) {
   return {};
 }
 
-Result<std::string> decode(std::string_view text) {
-  std::string decoded;
-  while (!text.empty()) {
-    std::size_t taken = 1;
-    char c = text[0];
-    if (c == '%') {
-      unsigned char byte = 0;
-      const std::string_view digits = text.substr(1, 2);
-      if (digits.size() != 2 || !read_digits(digits, &byte, 16)) {
-        return bad("\"%\" must be followed by two hex digits");
-      }
-      c = static_cast<char>(byte);
-      taken = 3;
-    }
-    decoded += c;
-    text.remove_prefix(taken);
-  }
-  return decoded;
-}
-
 // What stands between the slashes, the at sign and the question mark.
 struct Parts {
   std::string_view userinfo;
@@ -150,15 +130,16 @@ Status split(std::string_view text, const Scheme& scheme, Parts* parts) {
 Status read_userinfo(const Parts& parts, Url* url) {
   if (!parts.has_userinfo) return {};
   const std::size_t colon = parts.userinfo.find(':');
-  if (colon == parts.userinfo.npos) {
-    return bad("a user needs a password, as in redis://user:password@host");
-  }
-  Result<std::string> user = decode(parts.userinfo.substr(0, colon));
+  Result<std::string> user = percent_decoded(parts.userinfo.substr(0, colon));
   if (!user.ok()) return std::move(user.status());
-  Result<std::string> password = decode(parts.userinfo.substr(colon + 1));
+  url->user = std::move(user.value());
+  if (colon == parts.userinfo.npos) {
+    return url->user.empty() ? bad("user is empty") : Status();
+  }
+  Result<std::string> password =
+      percent_decoded(parts.userinfo.substr(colon + 1));
   if (!password.ok()) return std::move(password.status());
   if (password.value().empty()) return bad("password is empty");
-  url->user = std::move(user.value());
   url->password = std::move(password.value());
   return {};
 }
@@ -242,7 +223,7 @@ Status read_db_path(std::string_view path, Url* url) {
 Status read_service(std::string_view path, Url* url) {
   const std::size_t end = path.find('/', 1);
   Result<std::string> service =
-      decode(path.empty() ? path : path.substr(1, end - 1));
+      percent_decoded(path.empty() ? path : path.substr(1, end - 1));
   if (!service.ok()) return std::move(service.status());
   url->service = std::move(service.value());
   if (url->service.empty()) {
@@ -259,7 +240,7 @@ Status read_socket(const Parts& parts, Url* url) {
   if (!parts.hosts.empty()) {
     return bad("a path must follow, as in redis+unix:///run/redis.sock");
   }
-  Result<std::string> path = decode(parts.path);
+  Result<std::string> path = percent_decoded(parts.path);
   if (!path.ok()) return std::move(path.status());
   Endpoint endpoint;
   endpoint.socket = std::move(path.value());
@@ -293,6 +274,26 @@ Status read_path(std::string_view path, Url* url) {
 }
 
 }  // namespace
+
+Result<std::string> percent_decoded(std::string_view text) {
+  std::string decoded;
+  while (!text.empty()) {
+    std::size_t taken = 1;
+    char c = text[0];
+    if (c == '%') {
+      unsigned char byte = 0;
+      const std::string_view digits = text.substr(1, 2);
+      if (digits.size() != 2 || !read_digits(digits, &byte, 16)) {
+        return bad("\"%\" must be followed by two hex digits");
+      }
+      c = static_cast<char>(byte);
+      taken = 3;
+    }
+    decoded += c;
+    text.remove_prefix(taken);
+  }
+  return decoded;
+}
 
 bool is_redis_url(std::string_view text) { return scheme_of(text) != nullptr; }
 

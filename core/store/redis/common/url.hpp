@@ -1,6 +1,6 @@
 // Where a Redis store is: the URL forms of docs/redis.md.
 //
-//   redis://[user:password@]host[:port][/db]      rediss:// with TLS
+//   redis://[user[:password]@]host[:port][/db]    rediss:// with TLS
 //   redis+unix://[user:password@]/path/to/socket[?db=0]
 //   redis+sentinel://[user:password@]host[:port][,host[:port]...]/service[/db]
 //   redis+cluster://[user:password@]host[:port][,host[:port]...]
@@ -30,12 +30,17 @@ struct Url {
   std::vector<Endpoint> endpoints;  // one, or the sentinels or nodes to ask
   std::string service;              // what the sentinels call the primary
   std::string user;                 // empty: the default user
-  std::string password;             // empty: no AUTH is sent
+  std::string password;             // empty: none
   std::int32_t db = 0;
+
+  friend bool operator==(const Url&, const Url&) = default;
 };
 
 // Whether `text` has one of the schemes above.
 bool is_redis_url(std::string_view text);
+
+// "%40" as "@".  kInvalidConfig if it is not valid.
+Result<std::string> percent_decoded(std::string_view text);
 
 // kInvalidConfig with what is wrong, never showing user or password.
 Result<Url> parse_url(std::string_view text);

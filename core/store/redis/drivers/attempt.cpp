@@ -32,7 +32,7 @@ Duration short_pause() {
 
 std::string name_of(const Settings& settings, const Target& target) {
   if (target.endpoint) return target.endpoint->text();
-  const Url& url = settings.url;
+  const Url& url = settings.of(target.per_second).url;
   return url.topology == Topology::kSentinel ? url.service
                                              : url.endpoints.front().text();
 }
@@ -84,8 +84,10 @@ Outcome no_route(const Status& failure) {
                        failure.message());
 }
 
-void Retry::begin(std::int32_t slot) {
-  target_ = Target{.slot = slot};
+void Retry::begin(const Place& place) {
+  target_ = {};
+  target_.slot = place.slot;
+  target_.per_second = place.per_second;
   attempts_ = 0;
 }
 

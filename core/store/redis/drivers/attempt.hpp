@@ -43,8 +43,8 @@ Outcome no_route(const Status& failure);
 
 class Retry {
  public:
-  // Starts with a new command, for the keys of `slot`.
-  void begin(std::int32_t slot);
+  // Starts with a new command, for the keys of `place`.
+  void begin(const Place& place);
 
   const Target& target() const { return target_; }
 

@@ -63,7 +63,8 @@ ConnectionPool& BlockingDriver::pool_of(Node* node) {
   if (made_pool(node) == nullptr) {
     const std::lock_guard lock(mutex_);
     if (made_pool(node) == nullptr) {
-      node->set_pool(std::make_unique<ConnectionPool>(node, settings_));
+      node->set_pool(std::make_unique<ConnectionPool>(
+          node, router_->settings_of(node, settings_)));
     }
   }
   return *made_pool(node);
@@ -74,8 +75,9 @@ Outcome BlockingDriver::send(Task* task, Patience* patience) {
     const Target& target = task->target();
     Node* const node = find(target, patience);
     if (node == nullptr) {
-      return patience->over() ? Outcome::timed_out(false)
-                              : no_route(router_->discovery_failure());
+      return patience->over()
+                 ? Outcome::timed_out(false)
+                 : no_route(router_->part(target)->discovery_failure());
     }
     Outcome outcome = pool_of(node).exchange(task, patience);
     const bool again = router_->learn(node, target, outcome);
@@ -90,7 +92,7 @@ Outcome BlockingDriver::send(Task* task, Patience* patience) {
 
 // Null if no discovery found a node, or the deadline has passed.
 Node* BlockingDriver::find(const Target& target, Patience* patience) {
-  for (bool concluded = false;; concluded = discover(patience)) {
+  for (bool concluded = false;; concluded = discover(target, patience)) {
     Node* const node = router_->route(target);
     if (node != nullptr) return node;
     patience->look(SteadyClock::now());
@@ -99,24 +101,24 @@ Node* BlockingDriver::find(const Target& target, Patience* patience) {
 }
 
 // Returns whether a discovery has now found out what it can.
-bool BlockingDriver::discover(Patience* patience) {
+bool BlockingDriver::discover(const Target& target, Patience* patience) {
+  Discovery& discovery = discovery_of(target);
   Waiting me;
   bool mine = true;
   {
     const std::lock_guard lock(mutex_);
-    mine = !std::exchange(discovering_, true);
-    if (!mine) me.next = std::exchange(waiting_, &me);
+    mine = !std::exchange(discovery.under_way, true);
+    if (!mine) me.next = std::exchange(discovery.waiting, &me);
   }
-  return mine ? lead(patience) : follow(&me, patience);
+  return mine ? lead(target, patience) : follow(&discovery, &me, patience);
 }
 
-bool BlockingDriver::lead(Patience* patience) {
-  const bool concluded = run_discovery(patience);
+bool BlockingDriver::lead(const Target& target, Patience* patience) {
+  const bool concluded = run_discovery(router_->part(target), patience);
   Waiting* waiting = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    discovering_ = false;
-    waiting = std::exchange(waiting_, nullptr);
+    waiting = std::exchange(discovery_of(target), {}).waiting;
   }
   while (waiting != nullptr) {
     // Once it is woken, it may be gone.
@@ -128,7 +130,8 @@ bool BlockingDriver::lead(Patience* patience) {
   return true;
 }
 
-bool BlockingDriver::follow(Waiting* me, Patience* patience) {
+bool BlockingDriver::follow(Discovery* discovery, Waiting* me,
+                            Patience* patience) {
   Wakeup::Word word = Wakeup::Word::kNone;
   while (word != Wakeup::Word::kDone && !patience->over()) {
     word = me->wakeup.wait(word, patience->wait_until());
@@ -136,7 +139,8 @@ bool BlockingDriver::follow(Waiting* me, Patience* patience) {
   }
   if (word != Wakeup::Word::kDone) {
     const std::lock_guard lock(mutex_);
-    for (Waiting** at = &waiting_; *at != nullptr; at = &(*at)->next) {
+    for (Waiting** at = &discovery->waiting; *at != nullptr;
+         at = &(*at)->next) {
       if (*at != me) continue;
       *at = me->next;
       return false;
@@ -152,8 +156,8 @@ bool BlockingDriver::follow(Waiting* me, Patience* patience) {
 // Each server that is asked gets half of the time that is left, so that a
 // server that hangs leaves time for the others.  Returns false if a caller with
 // more time might learn more.
-bool BlockingDriver::run_discovery(Patience* patience) {
-  const std::unique_ptr<Task> task = router_->discovery();
+bool BlockingDriver::run_discovery(Router* part, Patience* patience) {
+  const std::unique_ptr<Task> task = part->discovery();
   if (task == nullptr) return true;
   bool in_time = true;
   Task::Step step = task->start();
@@ -171,7 +175,7 @@ bool BlockingDriver::run_discovery(Patience* patience) {
       step = task->resumed();
       continue;
     }
-    Node* const node = router_->route(task->target());
+    Node* const node = part->route(task->target());
     Patience half = patience->half();
     Outcome outcome = node == nullptr
                           ? no_route(Status())
@@ -213,8 +217,7 @@ void BlockingDriver::after_fork_in_parent() {
 // The threads that discovered, and that waited for it, are the parent's.
 void BlockingDriver::after_fork_in_child() {
   for_each_pool(&ConnectionPool::after_fork_in_child);
-  discovering_ = false;
-  waiting_ = nullptr;
+  discoveries_ = {};
   mutex_.unlock();
 }
 

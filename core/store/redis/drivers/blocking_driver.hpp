@@ -3,6 +3,7 @@
 #ifndef LIMITREE_STORE_REDIS_DRIVERS_BLOCKING_DRIVER_HPP
 #define LIMITREE_STORE_REDIS_DRIVERS_BLOCKING_DRIVER_HPP
 
+#include <array>
 #include <mutex>
 
 #include "store/redis/common/settings.hpp"
@@ -36,21 +37,29 @@ class BlockingDriver {
  private:
   struct Waiting;
 
+  // Of one part of the router.
+  struct Discovery {
+    bool under_way = false;
+    Waiting* waiting = nullptr;  // for the caller that discovers: a list
+  };
+
   ConnectionPool& pool_of(Node* node);
   Outcome send(Task* task, Patience* patience);
   Node* find(const Target& target, Patience* patience);
-  bool discover(Patience* patience);
-  bool lead(Patience* patience);
-  bool follow(Waiting* me, Patience* patience);
-  bool run_discovery(Patience* patience);
+  bool discover(const Target& target, Patience* patience);
+  bool lead(const Target& target, Patience* patience);
+  bool follow(Discovery* discovery, Waiting* me, Patience* patience);
+  bool run_discovery(Router* part, Patience* patience);
+  Discovery& discovery_of(const Target& target) {
+    return discoveries_[target.per_second ? 1 : 0];
+  }
   void check(Node* node);
   void for_each_pool(void (ConnectionPool::*call)());
 
   Router* const router_;
   const Settings& settings_;
   std::mutex mutex_;
-  bool discovering_ = false;    // guarded by mutex_, as what follows
-  Waiting* waiting_ = nullptr;  // for the caller that discovers: a list
+  std::array<Discovery, 2> discoveries_;  // guarded by mutex_
 };
 
 }  // namespace limitree::redis

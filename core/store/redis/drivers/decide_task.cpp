@@ -8,6 +8,27 @@
 
 namespace limitree::redis {
 
+namespace {
+
+// The unit of a descriptor, or the period of a limit.
+bool is_per_second(const Limit& limit) {
+  return limit.period > Duration::zero() &&
+         limit.period <= std::chrono::seconds(1);
+}
+
+}  // namespace
+
+Place place_of(const Plan& plan, const Level& level, const Settings& settings,
+               const Router& router) {
+  Place place;
+  place.per_second =
+      settings.per_second != nullptr && is_per_second(*level.limit);
+  if (settings.of(place.per_second).url.topology == Topology::kCluster) {
+    place.slot = router.slot_of(address_of(plan, level, settings.prefix).key);
+  }
+  return place;
+}
+
 DecideTask::DecideTask(Plan* plan, const Settings& settings,
                        const Router& router, const Now& now)
     : plan_(plan),
@@ -28,29 +49,32 @@ DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)
   usages_.resize(whole.usages_.size());
   const Group& group = whole.groups_[slot];
   for (const std::uint32_t i : whole.levels_of(group)) order_.push_back(i);
-  groups_.push_back({group.slot, 0, group.count, false});
+  groups_.push_back({group.place, 0, group.count, false});
 }
 
 // A store that is not a cluster has one slot, and nothing is sorted.
 void DecideTask::group_levels(const Router& router) {
   const auto count = static_cast<std::uint32_t>(plan_->levels.size());
   for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
-  if (settings_.url.topology != Topology::kCluster) {
-    groups_.push_back({Target::kNoSlot, 0, count, false});
+  if (settings_.url.topology != Topology::kCluster &&
+      settings_.per_second == nullptr) {
+    groups_.push_back({{}, 0, count, false});
     return;
   }
-  std::vector<std::int32_t> slots;
+  std::vector<Place> places;
   for (const Level& level : plan_->levels) {
-    slots.push_back(
-        router.slot_of(address_of(*plan_, level, settings_.prefix).key));
+    places.push_back(place_of(*plan_, level, settings_, router));
   }
+  const auto rank = [&places](std::uint32_t i) {
+    return std::pair(!places[i].per_second, places[i].slot);
+  };
   std::stable_sort(
       order_.begin(), order_.end(),
-      [&](std::uint32_t a, std::uint32_t b) { return slots[a] < slots[b]; });
+      [&](std::uint32_t a, std::uint32_t b) { return rank(a) < rank(b); });
   for (std::uint32_t i = 0; i < count; ++i) {
-    const std::int32_t slot = slots[order_[i]];
-    if (groups_.empty() || groups_.back().slot != slot) {
-      groups_.push_back({slot, i, 0, false});
+    const Place place = places[order_[i]];
+    if (groups_.empty() || groups_.back().place != place) {
+      groups_.push_back({place, i, 0, false});
     }
     ++groups_.back().count;
   }
@@ -73,17 +97,17 @@ Task::Step DecideTask::start() { return decide_group(); }
 Task::Step DecideTask::decide_group() {
   if (group_ == groups_.size()) return denied_ ? give_back() : Step{};
   const Group& group = groups_[group_];
-  return send(operation_, levels_of(group), group.slot);
+  return send(operation_, levels_of(group), group.place);
 }
 
 Task::Step DecideTask::send(Operation operation, LevelSet levels,
-                            std::int32_t slot) {
+                            const Place& place) {
   plan_->operation = operation;
   plan_->denied = denied_ && any_joint(levels);
   Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
   plan_->operation = operation_;
   if (!status.ok()) return fail(std::move(status), true);
-  retry_.begin(slot);
+  retry_.begin(place);
   with_text_ = false;
   bytes_ = call_.evalsha();
   return {Step::Kind::kSend};
@@ -92,7 +116,7 @@ Task::Step DecideTask::send(Operation operation, LevelSet levels,
 // In a cluster the keys of several callers lie in several slots.
 Joinable DecideTask::joinable() const {
   if (with_text_ || !settings_.share_calls ||
-      settings_.url.topology == Topology::kCluster) {
+      settings_.of(target().per_second).url.topology == Topology::kCluster) {
     return {};
   }
   return call_.joinable();
@@ -154,9 +178,9 @@ Task::Step DecideTask::give_back() {
       }
     }
     if (refunded_.empty()) continue;
-    return cancels_ ? cancel(group.slot)
+    return cancels_ ? cancel(group.place)
                     : send(Operation::kRefund,
-                           {refunded_.data(), refunded_.size()}, group.slot);
+                           {refunded_.data(), refunded_.size()}, group.place);
   }
   return {};
 }
@@ -172,14 +196,14 @@ bool DecideTask::next_to_give_back() {
 }
 
 // Settles what is held with nothing used.
-Task::Step DecideTask::cancel(std::int32_t slot) {
+Task::Step DecideTask::cancel(const Place& place) {
   // send() may go on to others.
   const std::vector<std::uint32_t> levels(refunded_.begin(), refunded_.end());
   std::vector<std::int64_t> costs;
   for (const std::uint32_t i : levels) {
     costs.push_back(std::exchange(plan_->levels[i].cost, 0));
   }
-  const Step step = send(Operation::kSettle, levels, slot);
+  const Step step = send(Operation::kSettle, levels, place);
   for (std::size_t k = 0; k < costs.size(); ++k) {
     plan_->levels[levels[k]].cost = costs[k];
   }

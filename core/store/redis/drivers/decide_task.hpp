@@ -8,6 +8,10 @@
 // So the admitted total never exceeds a limit: what was charged for a moment
 // can deny another request, but not admit one.  Where no slot depends on
 // another, a driver of event loops asks all of them at the same time.
+//
+// Limits of a second that are kept elsewhere are one more slot, or several in a
+// cluster.  They are charged first: they deny more often, and what cannot be
+// given back wears off soonest.
 
 #ifndef LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP
 #define LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP
@@ -26,6 +30,10 @@
 #include "store/redis/script/call.hpp"
 
 namespace limitree::redis {
+
+// Where a store keeps a level.
+Place place_of(const Plan& plan, const Level& level, const Settings& settings,
+               const Router& router);
 
 class DecideTask final : public Task {
  public:
@@ -55,7 +63,7 @@ class DecideTask final : public Task {
  private:
   // Levels that are decided by one call: a range of order_.
   struct Group {
-    std::int32_t slot;
+    Place place;
     std::uint32_t first;
     std::uint32_t count;
     bool charged;  // may hold charges that are void if another group denies
@@ -69,8 +77,8 @@ class DecideTask final : public Task {
   Step decided();
   Step give_back();
   bool next_to_give_back();
-  Step cancel(std::int32_t slot);
-  Step send(Operation operation, LevelSet levels, std::int32_t slot);
+  Step cancel(const Place& place);
+  Step send(Operation operation, LevelSet levels, const Place& place);
   Step retry(const Outcome& outcome);
   Step fail(Status status, bool in_time);
 

@@ -46,13 +46,15 @@ void EventDriver::free_job(Job* job) {
   job->state = Job::State::kFree;
   job->link = nullptr;
   job->outcome = Outcome();
+  job->discovery = nullptr;
   free_.push_back(job);
 }
 
 EventDriver::Link* EventDriver::link_of(Node* node) {
   std::unique_ptr<Link>& link = links_[node];
   if (link == nullptr) {
-    link = std::make_unique<Link>(node, settings_, this);
+    link = std::make_unique<Link>(node, router_->settings_of(node, settings_),
+                                  this);
   }
   // Completes what was on its way there.
   if (std::exchange(link->drops, node->drops()) != node->drops()) {
@@ -126,15 +128,17 @@ void EventDriver::proceed(Job* job, Task::Step step) {
 }
 
 void EventDriver::finish(Job* job) {
-  if (job == discovery_) return end_discovery();
+  if (job->discovery != nullptr) return end_discovery(job->discovery);
   finished_.push_back(std::move(job->owner));
   free_job(job);
 }
 
 void EventDriver::send(Job* job) {
-  Node* const node = router_->route(job->task->target());
+  const Discovery* const discovery = job->discovery;
+  Router* const router = discovery != nullptr ? discovery->router : router_;
+  Node* const node = router->route(job->task->target());
   if (node != nullptr) return send_to(job, node);
-  if (job != discovery_) return wait_for_route(job);
+  if (discovery == nullptr) return wait_for_route(job);
   job->link = nullptr;
   job->complete(no_route(Status()));
 }
@@ -157,7 +161,7 @@ void EventDriver::send_to(Job* job, Node* node) {
     return fail(job, Failure::kBackoff, "too many commands are in flight");
   }
   job->state = Job::State::kSent;
-  if (job == discovery_) {
+  if (job->discovery != nullptr) {
     // Each server that is asked gets half of the time that is left.
     job->soon.set(now_ + (job->deadline.at() - now_) / 2);
   }
@@ -193,31 +197,34 @@ void EventDriver::handle_outcome(Job* job) {
 
 void EventDriver::wait_for_route(Job* job) {
   job->link = nullptr;
-  if (discovery_ == nullptr) {
-    discovery_task_ = router_->discovery();
-    if (discovery_task_ == nullptr) {
-      return job->complete(no_route(router_->discovery_failure()));
+  Discovery& discovery = discovery_of(job->task->target());
+  if (discovery.job == nullptr) {
+    discovery.router = router_->part(job->task->target());
+    discovery.task = discovery.router->discovery();
+    if (discovery.task == nullptr) {
+      return job->complete(no_route(discovery.router->discovery_failure()));
     }
-    discovery_ = new_job(discovery_task_.get(), now_ + settings_.timeout);
+    discovery.job = new_job(discovery.task.get(), now_ + settings_.timeout);
+    discovery.job->discovery = &discovery;
   }
   job->state = Job::State::kRouteless;
-  routeless_.push(job);
-  if (discovery_->state == Job::State::kFree) {
-    proceed(discovery_, discovery_task_->start());
+  discovery.waiting.push(job);
+  if (discovery.job->state == Job::State::kFree) {
+    proceed(discovery.job, discovery.task->start());
   }
 }
 
 // Tasks that waited for a route go where they can; the others have failed.
-void EventDriver::end_discovery() {
-  free_job(std::exchange(discovery_, nullptr));
-  discovery_task_.reset();
-  Queue waiting = std::exchange(routeless_, {});
+void EventDriver::end_discovery(Discovery* discovery) {
+  free_job(std::exchange(discovery->job, nullptr));
+  discovery->task.reset();
+  Queue waiting = std::exchange(discovery->waiting, {});
   while (Job* const job = waiting.pop()) {
     Node* const node = router_->route(job->task->target());
     if (node != nullptr) {
       send_to(job, node);
     } else {
-      job->complete(no_route(router_->discovery_failure()));
+      job->complete(no_route(discovery->router->discovery_failure()));
     }
   }
 }
@@ -245,7 +252,7 @@ void EventDriver::time_over(Job* job) {
   try {
     expire(job);
   } catch (...) {
-    const bool is_left = job->owner != nullptr || job == discovery_;
+    const bool is_left = job->owner != nullptr || job->discovery != nullptr;
     if (is_left) job->deadline.set(now_ + kBeat);
     throw;
   }
@@ -274,7 +281,7 @@ Outcome EventDriver::give_up(Job* job) {
       return job->link->connection.expired(job->link->connection.abandon(job),
                                            now_);
     case Job::State::kRouteless:
-      routeless_.remove(job);
+      discovery_of(job->task->target()).waiting.remove(job);
       break;
     case Job::State::kAnswered:
       answered_.remove(job);
@@ -303,9 +310,10 @@ EventDriver::Tasks EventDriver::cancel_all() {
     // loop need not wait for its report.
     if (link->connection.in_flight() > 0) node->health().let_try(real_now);
   }
-  if (discovery_ != nullptr) {
-    give_up(discovery_);
-    free_job(std::exchange(discovery_, nullptr));
+  for (Discovery& discovery : discoveries_) {
+    if (discovery.job == nullptr) continue;
+    give_up(discovery.job);
+    free_job(std::exchange(discovery.job, nullptr));
   }
   for (const std::unique_ptr<Job>& job : jobs_) {
     if (job->owner == nullptr) continue;

@@ -8,6 +8,7 @@
 #ifndef LIMITREE_STORE_REDIS_DRIVERS_EVENT_DRIVER_HPP
 #define LIMITREE_STORE_REDIS_DRIVERS_EVENT_DRIVER_HPP
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -74,6 +75,14 @@ class EventDriver {
     Job* last = nullptr;
   };
 
+  // Of one part of the router.
+  struct Discovery {
+    Router* router = nullptr;  // the part
+    std::unique_ptr<Task> task;
+    Job* job = nullptr;  // null: none is under way
+    Queue waiting;       // for its end
+  };
+
   void begin_run();
   Job* new_job(Task* task, Monotonic deadline);
   void free_job(Job* job);
@@ -87,7 +96,10 @@ class EventDriver {
   void finish(Job* job);
 
   void wait_for_route(Job* job);
-  void end_discovery();
+  void end_discovery(Discovery* discovery);
+  Discovery& discovery_of(const Target& target) {
+    return discoveries_[target.per_second ? 1 : 0];
+  }
 
   void run_timers();
   void wake_up(Job* job);
@@ -116,10 +128,8 @@ class EventDriver {
   std::unordered_map<Node*, std::unique_ptr<Link>> links_;
   std::vector<Link*> touched_;  // to be flushed, and watched again
   Queue answered_;              // outcomes to be handed to their tasks
-  Queue routeless_;             // waiting for discovery_
   std::vector<Check*> checked_;
-  std::unique_ptr<Task> discovery_task_;
-  Job* discovery_ = nullptr;
+  std::array<Discovery, 2> discoveries_;
   Tasks finished_;
 };
 
@@ -130,7 +140,7 @@ struct EventDriver::Job final : Command {
     kSent,       // pushed to the connection of `link`
     kAnswered,   // in answered_
     kPausing,    // until `soon`
-    kRouteless,  // in routeless_
+    kRouteless,  // waiting for a Discovery
     kTaken,      // from where it was
   };
 
@@ -150,6 +160,7 @@ struct EventDriver::Job final : Command {
 
   EventDriver& driver;
   std::unique_ptr<AsyncTask> owner;  // null: a discovery
+  Discovery* discovery = nullptr;    // if so, which
   Task* task = nullptr;
   State state = State::kFree;
   Link* link = nullptr;  // where the command was sent; null: nowhere

@@ -4,7 +4,6 @@
 #ifndef LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP
 #define LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +18,9 @@ class PlainTask final : public Task {
  public:
   explicit PlainTask(const Settings& settings) : settings_(settings) {}
 
-  // Adds a command, for the node that has `slot`.  Only before start().
-  void add(std::int32_t slot, std::string bytes) {
-    commands_.push_back({slot, std::move(bytes)});
+  // Adds a command, for the node that has `place`.  Only before start().
+  void add(const Place& place, std::string bytes) {
+    commands_.push_back({place, std::move(bytes)});
   }
 
   Step start() override { return next(); }
@@ -45,13 +44,13 @@ class PlainTask final : public Task {
 
  private:
   struct Item {
-    std::int32_t slot;
+    Place place;
     std::string bytes;
   };
 
   Step next() {
     if (at_ == commands_.size()) return {};
-    retry_.begin(commands_[at_].slot);
+    retry_.begin(commands_[at_].place);
     return {Step::Kind::kSend};
   }
 

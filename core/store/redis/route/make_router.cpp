@@ -4,6 +4,7 @@
 #include "store/redis/route/cluster_router.hpp"
 #include "store/redis/route/router.hpp"
 #include "store/redis/route/sentinel_router.hpp"
+#include "store/redis/route/two_part_router.hpp"
 
 namespace limitree::redis {
 
@@ -48,6 +49,14 @@ bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
 
 std::unique_ptr<Router> make_router(const Settings& settings,
                                     Traffic* traffic) {
+  if (settings.per_second == nullptr) {
+    return make_part_router(settings, traffic);
+  }
+  return std::make_unique<TwoPartRouter>(settings, traffic);
+}
+
+std::unique_ptr<Router> make_part_router(const Settings& settings,
+                                         Traffic* traffic) {
   switch (settings.url.topology) {
     case Topology::kSentinel:
       return std::make_unique<SentinelRouter>(settings, traffic);

@@ -52,6 +52,16 @@ class Router {
   // call.
   virtual void checked(Node* /*node*/, const Outcome& /*outcome*/) {}
 
+  // The router whose discovery() finds the servers for `target`.
+  virtual Router* part(const Target& /*target*/) { return this; }
+
+  // The settings of connections to `node`, which are those of the store except
+  // where there are several parts.
+  virtual const Settings& settings_of(const Node* /*node*/,
+                                      const Settings& of_store) const {
+    return of_store;
+  }
+
   // Takes what an outcome says about the topology: MOVED <slot> <endpoint>,
   // READONLY, a lost connection.  Returns whether the command may find its
   // place if it is routed again.
@@ -70,8 +80,11 @@ class Router {
   virtual std::int32_t slot_of(std::string_view /*key*/) const { return 0; }
 };
 
-// The router for the topology of a store.  Everything must outlive it.
+// The router for the topology of a store, or of one of its parts.  Everything
+// must outlive it.
 std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
+std::unique_ptr<Router> make_part_router(const Settings& settings,
+                                         Traffic* traffic);
 
 }  // namespace limitree::redis
 

@@ -25,14 +25,25 @@
 
 namespace limitree::redis {
 
+// Where the keys of a command are.
+struct Place {
+  static constexpr std::int32_t kNoSlot = -1;
+
+  bool per_second = false;      // at the servers of Settings::per_second
+  std::int32_t slot = kNoSlot;  // matters to a cluster only
+
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
 // Which server a command is for.
 struct Target {
-  static constexpr std::int32_t kNoSlot = -1;
+  static constexpr std::int32_t kNoSlot = Place::kNoSlot;
 
   std::int32_t slot = kNoSlot;       // of its keys; matters to a cluster only
   std::optional<Endpoint> endpoint;  // this one, whichever node serves the slot
   bool sentinel = false;             // `endpoint` is a sentinel
   bool asking = false;               // preceded by ASKING
+  bool per_second = false;           // see Place
 };
 
 class Task {

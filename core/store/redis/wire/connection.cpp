@@ -127,7 +127,12 @@ std::unique_ptr<Transport> Connection::make_transport(Fd socket) const {
 void Connection::greet() {
   if (state_ != State::kSecuring || !stream_->established()) return;
   stepped_ = true;
-  greeting_.emplace(node_.login(), hello_.tail());
+  try {
+    greeting_.emplace(with_password(node_.login()), hello_.tail());
+  } catch (const limitree::Failure& failure) {
+    return end(Failure::kNoAuth,
+               std::string("password_file: ") + failure.what());
+  }
   state_ = greeting_->answered() ? State::kReady : State::kGreeting;
   last_traffic_ns_ = coarse_ns();
 }
@@ -263,7 +268,7 @@ void Connection::receive() {
   do {
     received = stream_->receive(bytes.data(), bytes.size());
     greet();
-    if (received == 0) break;
+    if (received == 0 || !open()) break;
     last_traffic_ns_ = coarse_ns();
     deliver(std::string_view(bytes.data(), received));
   } while (open() && received == bytes.size());

@@ -2,9 +2,26 @@
 
 #include <string_view>
 
+#include "io/failure.hpp"
+#include "io/secret_file.hpp"
 #include "store/redis/wire/command.hpp"
 
 namespace limitree::redis {
+
+Login with_password(const Login& login) {
+  Login read = login;
+  if (login.password_file.empty()) return read;
+  read.password = read_secret(login.password_file);
+  const std::size_t colon = read.password.find(':');
+  if (login.user.empty() && colon != std::string::npos) {
+    read.user = read.password.substr(0, colon);
+    read.password.erase(0, colon + 1);
+  }
+  if (read.password.empty()) {
+    throw limitree::Failure(login.password_file + ": has no password");
+  }
+  return read;
+}
 
 Greeting::Greeting(const Login& login, std::string* out) {
   if (!login.password.empty()) {

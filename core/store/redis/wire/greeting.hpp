@@ -16,6 +16,12 @@
 
 namespace limitree::redis {
 
+// `login` with the password that its file has now, which may be another one
+// than a moment ago: those of clouds and of Vault live for minutes.  Without a
+// user in `login`, what stands before the first colon is the user.  Throws
+// Failure, which names the file.
+Login with_password(const Login& login);
+
 class Greeting {
  public:
   // Appends the commands to *out.

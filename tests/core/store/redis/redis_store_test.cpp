@@ -60,7 +60,22 @@ struct Tls {
   }
 };
 
+// Limits of a second are on another server.
+struct TwoParts {
+  static Settings settings() {
+    static RedisServer server;
+    Settings settings = Plain::settings();
+    Settings other = settings;
+    other.url.endpoints.front().port =
+        static_cast<std::uint16_t>(server.port());
+    settings.per_second = std::make_shared<const Settings>(std::move(other));
+    return settings;
+  }
+};
+
 INSTANTIATE_TYPED_TEST_SUITE_P(Redis, StoreCases, RedisFixture<Plain>);
+INSTANTIATE_TYPED_TEST_SUITE_P(RedisTwoParts, StoreCases,
+                               RedisFixture<TwoParts>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RedisUnix, StoreCases, RedisFixture<UnixSocket>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RedisAcl, StoreCases, RedisFixture<Acl>);
 INSTANTIATE_TYPED_TEST_SUITE_P(RedisTls, StoreCases, RedisFixture<Tls>);

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
+#include <string_view>
 
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/wire.hpp"
@@ -92,6 +94,45 @@ TEST(Login, ByUser) {
   login = {.user = "gone", .password = "secret"};
   EXPECT_TRUE(ask_as(login, endpoint, {"PING"})
                   .starts_with("not sent: wrongpass: AUTH was refused: "));
+}
+
+// The password of the server and the file change, as when Vault rotates it.
+TEST(Login, ByAFileThatIsReadForEachConnection) {
+  const RedisServer server(
+      {.config = {"requirepass first", "user alex on >one:two ~* +@all"}});
+  const Endpoint endpoint = endpoint_of(server);
+  const std::string file = server.file("password");
+  const auto holds = [&](std::string_view text) {
+    std::ofstream(file) << text;
+  };
+  Login login{.password_file = file};
+  EXPECT_EQ(ask_as(login, endpoint, {"PING"}),
+            "not sent: noauth: password_file: " + file +
+                ": no such file or directory");
+  holds("first\n");
+  EXPECT_EQ(ask_as(login, endpoint, {"ACL", "WHOAMI"}), "default");
+  server.cli({"CONFIG", "SET", "requirepass", "second"});
+  EXPECT_TRUE(ask_as(login, endpoint, {"PING"})
+                  .starts_with("not sent: wrongpass: AUTH was refused: "));
+  holds("second");
+  EXPECT_EQ(ask_as(login, endpoint, {"PING"}), "PONG");
+  holds("alex:one:two\n");
+  EXPECT_EQ(ask_as(login, endpoint, {"ACL", "WHOAMI"}), "alex");
+  login.user = "alex";
+  EXPECT_TRUE(
+      ask_as(login, endpoint, {"PING"}).starts_with("not sent: wrongpass: "));
+  holds("one:two");
+  EXPECT_EQ(ask_as(login, endpoint, {"ACL", "WHOAMI"}), "alex");
+  login.user.clear();
+  holds(":second");
+  EXPECT_EQ(ask_as(login, endpoint, {"ACL", "WHOAMI"}), "default");
+  for (const char* text : {"", "alex:", "sec\nret"}) {
+    holds(text);
+    const std::string answer = ask_as(login, endpoint, {"PING"});
+    EXPECT_TRUE(answer.starts_with("not sent: noauth: password_file: "))
+        << answer;
+    EXPECT_EQ(answer.find("sec"), answer.npos) << answer;
+  }
 }
 
 TEST(Login, OneClientTooMany) {
