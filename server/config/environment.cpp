@@ -15,6 +15,12 @@ std::optional<std::string> EnvironmentReader::text(
   return value;
 }
 
+std::optional<std::string> EnvironmentReader::file_of(const std::string& name) {
+  std::optional<std::string> file = text(name + "_FILE");
+  if (file && has(name)) fail(name + "_FILE", "excludes " + name);
+  return file;
+}
+
 bool EnvironmentReader::is_on(const std::string& name, bool otherwise) {
   bool on = otherwise;
   set(name, &on);

@@ -32,6 +32,9 @@ class EnvironmentReader {
 
   bool has(const std::string& name) const { return text(name).has_value(); }
   std::optional<std::string> text(const std::string& name) const;
+  // NAME_FILE, the file of a secret that would else be in NAME.  Reports it if
+  // both are there.
+  std::optional<std::string> file_of(const std::string& name);
   // "true", "false" and the other words that Go takes.
   bool is_on(const std::string& name, bool otherwise = false);
   // The index of the value in `words`, in upper or lower case.

@@ -95,9 +95,11 @@ class TargetSetter {
       const auto name = trimmed(text.substr(0, at), " ");
       if (at != one.npos && (!original || !name.empty())) {
         to->emplace_back(name, trimmed(text.substr(at + 1), " "));
-      } else if (original) {
+      } else if (original && !kind_.secret) {
         refuse(value_,
                std::string("name") + mark + "value,name" + mark + "value");
+      } else if (kind_.secret) {
+        throw Failure(value_.place + ": one is not " + kind_.value);
       } else {
         throw Failure(value_.place + ": '" + one + "' is not " + kind_.value);
       }

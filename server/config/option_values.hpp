@@ -33,6 +33,7 @@ struct ValueKind {
   std::int64_t least = 1;  // of a number
   std::int64_t most = 0;
   const char* words = "";  // the words to choose from, separated by blanks
+  bool secret = false;     // messages do not show it
 };
 
 // What an option sets: a field that gets the value as it is, or a function that

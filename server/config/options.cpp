@@ -5,6 +5,7 @@
 #include <iterator>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "io/failure.hpp"
 #include "net/text.hpp"
@@ -39,7 +40,14 @@ void read_own(const Option& option, EnvironmentReader* reader) {
 }
 
 // Reports variables that need another one, and variables without effect.
-void check_variables(EnvironmentReader* reader) {
+void check_variables(const std::vector<Option>& all,
+                     EnvironmentReader* reader) {
+  for (const Option& one : all) {
+    if (one.file == nullptr) continue;
+    for (const std::string& name : split(one.variables, ' ')) {
+      (void)reader->file_of(name);
+    }
+  }
   for (const char* needed : {"GRPC_SERVER_TLS_CERT", "GRPC_SERVER_TLS_KEY"}) {
     if (reader->is_on("GRPC_SERVER_USE_TLS") && !reader->has(needed)) {
       reader->fail(needed, "is needed, because GRPC_SERVER_USE_TLS is true");
@@ -58,14 +66,31 @@ std::vector<Option> options_of(ServeSettings* settings) {
   std::vector<Option> all;
   for (const auto part : {address_options, descriptor_options, store_options,
                           connection_options, report_options}) {
-    std::ranges::move(part(settings), std::back_inserter(all));
+    for (Option& one : part(settings)) {
+      all.push_back(std::move(one));
+      if (all.back().file != nullptr) all.push_back(file_option(all.back()));
+    }
   }
   return all;
 }
 
+Option file_option(const Option& secret) {
+  std::string variables;
+  for (const std::string& name : split(secret.variables, ' ')) {
+    variables += (variables.empty() ? "" : " ") + name + "_FILE";
+  }
+  return {secret.group,
+          secret.names + "-file",
+          kFile,
+          std::move(variables),
+          "the same in a file, which is read each time",
+          secret.file,
+          nullptr,
+          secret.counts};
+}
+
 std::string key_of(const Option& option) {
-  const std::string names = option.names;
-  return names.substr(names.find("--") + 2);
+  return option.names.substr(option.names.find("--") + 2);
 }
 
 std::string variable_of(const Option& option) {
@@ -97,13 +122,11 @@ std::vector<std::string> variables_without_effect() {
       "OTEL_EXPORTER_OTLP_INSECURE OTEL_EXPORTER_OTLP_TRACES_COMPRESSION "
       "OTEL_EXPORTER_OTLP_TRACES_INSECURE PROMETHEUS_MAPPER_YAML "
       "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS "
-      "REDIS_CLUSTER_PIPELINE_PARALLELISM REDIS_PERSECOND_AUTH "
+      "REDIS_CLUSTER_PIPELINE_PARALLELISM "
       "REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM "
       "REDIS_PERSECOND_PIPELINE_LIMIT REDIS_PERSECOND_PIPELINE_WINDOW "
       "REDIS_PERSECOND_POOL_ON_EMPTY_BEHAVIOR REDIS_PERSECOND_POOL_SIZE "
-      "REDIS_PERSECOND_SENTINEL_AUTH REDIS_PERSECOND_SOCKET_TYPE "
-      "REDIS_PERSECOND_TIMEOUT REDIS_PERSECOND_TLS REDIS_PERSECOND_TYPE "
-      "REDIS_PERSECOND_URL REDIS_PIPELINE_LIMIT REDIS_PIPELINE_WINDOW "
+      "REDIS_PIPELINE_LIMIT REDIS_PIPELINE_WINDOW "
       "REDIS_POOL_ON_EMPTY_BEHAVIOR REDIS_POOL_SIZE "
       "REDIS_STARTUP_INITIAL_INTERVAL REDIS_STARTUP_MAX_ELAPSED_TIME "
       "REDIS_STARTUP_MAX_INTERVAL",
@@ -116,7 +139,7 @@ EnvironmentReport read_environment(const Lookup& lookup,
   const std::vector<Option> all = options_of(settings);
   if (original) {
     for (const Option& one : all) read_original(one, &reader, settings);
-    check_variables(&reader);
+    check_variables(all, &reader);
   }
   for (const Option& one : all) read_own(one, &reader);
   return reader.report();

@@ -19,16 +19,23 @@ namespace limitree::server {
 
 struct Option {
   const char* group;  // its heading in the help
-  const char* names;  // "-w,--workers"; a name without dashes needs none
+  std::string names;  // "-w,--workers"; a name without dashes needs none
   ValueKind kind;
-  const char* variables;  // of envoyproxy/ratelimit, separated by blanks
-  const char* help;
+  std::string variables;  // of envoyproxy/ratelimit, separated by blanks
+  std::string help;
   Target to;  // in the settings that the table was made for
   // Reads the variables, if their values need more than a conversion.
   void (*read)(EnvironmentReader* reader, ServeSettings* settings) = nullptr;
   // Whether the variables count; null: always.
   bool (*counts)(EnvironmentReader* reader) = nullptr;
+  // Of a secret: its file, if it has one, which is read whenever the secret is
+  // needed.  The option has a row of its own: see file_option().
+  std::string* file = nullptr;
 };
+
+// The option for the file of a secret: "--otlp-headers-file", and NAME_FILE for
+// each variable NAME.
+Option file_option(const Option& secret);
 
 // Kinds of values.
 inline constexpr ValueKind kSwitch;
@@ -37,6 +44,10 @@ inline constexpr ValueKind kDuration{"DURATION"};
 inline constexpr ValueKind kShare{"SHARE"};
 constexpr ValueKind text_kind(const char* value) { return {value}; }
 constexpr ValueKind list_kind(const char* value) { return {value, true}; }
+constexpr ValueKind secret(ValueKind kind) {
+  kind.secret = true;
+  return kind;
+}
 constexpr ValueKind number_kind(std::int64_t most, std::int64_t least = 1) {
   return {"N", false, least, most};
 }

@@ -45,6 +45,7 @@ struct XdsSettings {
   std::string node_id = "default";
   Pairs node_metadata;
   Pairs headers;
+  std::string headers_file;  // more of them, "name:value,name:value"
   XdsTls tls;
   // The wait before the connection is made again.  It doubles from the first to
   // the last, and is then scaled by 1 - random to 1 + random.

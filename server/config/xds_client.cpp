@@ -7,10 +7,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
+#include "config/options.hpp"
 #include "io/address.hpp"
 #include "io/failure.hpp"
+#include "io/secret_file.hpp"
 #include "io/tls_stream.hpp"
 #include "io/trouble.hpp"
 #include "net/text.hpp"
@@ -47,7 +50,15 @@ HeaderFields fields_of(const XdsSettings& settings) {
                          {"content-type", "application/grpc"},
                          {"te", "trailers"},
                          {"user-agent", "limitree"}};
-  for (const auto& [name, value] : settings.headers) {
+  Pairs own = settings.headers;
+  if (!settings.headers_file.empty()) {
+    Pairs more;
+    set_target(
+        {settings.headers_file, {read_secret(settings.headers_file)}, true},
+        secret(list_kind("NAME:VALUE")), &more);
+    std::ranges::move(more, std::back_inserter(own));
+  }
+  for (const auto& [name, value] : own) {
     fields.emplace_back(lower(name), value);
   }
   return fields;

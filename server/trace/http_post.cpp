@@ -39,15 +39,13 @@ std::string field_text(const std::string& name, const std::string& value) {
 class Client {
  public:
   explicit Client(const TraceSettings& settings)
-      : url_(traces_url(settings)), shown_(shown_url(url_)), curl_(start()) {
-    add_field("Content-Type: application/x-protobuf");
-    add_field("Expect:");  // do not ask the server before the message
-    for (const auto& [name, value] : header_fields(settings)) {
-      add_field(field_text(name, value));
-    }
+      : settings_(settings),
+        url_(traces_url(settings)),
+        shown_(shown_url(url_)),
+        curl_(start()) {
+    set_fields();
     set(CURLOPT_URL, url_.c_str());
     set(CURLOPT_POST, 1L);
-    set(CURLOPT_HTTPHEADER, fields_.get());
     set(CURLOPT_USERAGENT, "limitree");
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(settings.timeout / kMillisecond));
     set(CURLOPT_NOSIGNAL, 1L);
@@ -60,6 +58,11 @@ class Client {
   }
 
   PostResult send(std::string_view message) {
+    try {
+      if (!settings_.headers_file.empty()) set_fields();
+    } catch (const Failure& failure) {
+      return {false, true, failure.what()};
+    }
     set(CURLOPT_POSTFIELDS, message.data());
     set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(message.size()));
     error_[0] = '\0';
@@ -95,6 +98,16 @@ class Client {
     if (!name.empty()) set(option, name.c_str());
   }
 
+  void set_fields() {
+    const auto more = header_fields(settings_);
+    set(CURLOPT_HTTPHEADER, static_cast<curl_slist*>(nullptr));
+    fields_.reset();
+    add_field("Content-Type: application/x-protobuf");
+    add_field("Expect:");  // do not ask the server before the message
+    for (const auto& [name, value] : more) add_field(field_text(name, value));
+    set(CURLOPT_HTTPHEADER, fields_.get());
+  }
+
   void add_field(const std::string& field) {
     curl_slist* const longer = curl_slist_append(fields_.get(), field.c_str());
     if (longer == nullptr) throw std::bad_alloc();
@@ -102,6 +115,7 @@ class Client {
     fields_.reset(longer);
   }
 
+  const TraceSettings settings_;
   const std::string url_;
   const std::string shown_;
   std::unique_ptr<CURL, EndCurl> curl_;

@@ -7,6 +7,7 @@
 
 #include "base/digits.hpp"
 #include "io/failure.hpp"
+#include "io/secret_file.hpp"
 #include "net/text.hpp"
 
 namespace limitree::server {
@@ -97,7 +98,11 @@ std::string shown_url(const std::string& url) {
 std::vector<std::pair<std::string, std::string>> header_fields(
     const TraceSettings& settings) {
   std::vector<std::pair<std::string, std::string>> fields;
-  std::string_view text = settings.headers;
+  std::string all = settings.headers;
+  if (!settings.headers_file.empty()) {
+    all += ',' + read_secret(settings.headers_file);
+  }
+  std::string_view text = all;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view field = trimmed(text.substr(0, comma));

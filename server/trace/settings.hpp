@@ -22,7 +22,8 @@ struct TraceSettings {
   double sampling_rate = 1;
   std::string endpoint = "http://localhost:4318";  // /v1/traces is added
   std::string traces_endpoint;                     // as it is, if not empty
-  std::string headers;  // name=value,name=value; values are URL-encoded
+  std::string headers;       // name=value,name=value; values are URL-encoded
+  std::string headers_file;  // more of them
   Duration timeout = 10 * kOneSecond;
   std::string ca_file;    // the CAs of its certificate; empty: the system's
   std::string cert_file;  // for a collector that asks for one
@@ -38,7 +39,8 @@ std::string traces_url(const TraceSettings& settings);
 // `url` for messages: without user, password and query.
 std::string shown_url(const std::string& url);
 
-// The fields of `headers`, decoded.  Throws Failure.
+// The fields of `headers` and of the file as it is now, decoded.  Throws
+// Failure.
 std::vector<std::pair<std::string, std::string>> header_fields(
     const TraceSettings& settings);
 

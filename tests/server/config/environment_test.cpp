@@ -409,6 +409,81 @@ TEST(Environment, SetsOptionsOfTheStore) {
                                            {"prefix", "x:"}}));
 }
 
+// Which URL the store for limits of a second has.
+std::string per_second(Variables all) {
+  all.insert({{"REDIS_PERSECOND", "true"}, {"REDIS_URL", "a:1"}});
+  for (const auto& [name, value] : good(all).store.options) {
+    if (name == "per_second_store") return value;
+  }
+  return "none";
+}
+
+TEST(Environment, MakesTheUrlForLimitsOfASecond) {
+  EXPECT_EQ(per_second({}),
+            "redis+unix:///var/run/nutcracker/ratelimitpersecond.sock");
+  EXPECT_EQ(per_second({{"REDIS_PERSECOND", "false"}}), "none");
+  EXPECT_EQ(per_second({{"REDIS_PERSECOND_URL", "b:1"},
+                        {"REDIS_PERSECOND_SOCKET_TYPE", "tcp"},
+                        {"REDIS_PERSECOND_AUTH", "u:p@"},
+                        {"REDIS_PERSECOND_TIMEOUT", "2s"}}),
+            "redis://u:p%40@b:1?connect_timeout=2000ms");
+  EXPECT_EQ(per_second({{"REDIS_PERSECOND_URL", "a:1,b:2"},
+                        {"REDIS_PERSECOND_TYPE", "CLUSTER"},
+                        {"REDIS_PERSECOND_AUTH_FILE", "/run/p w"}}),
+            "redis+cluster://a:1,b:2?password_file=%2Frun%2Fp%20w");
+  // The certificates are those of all servers.
+  EXPECT_EQ(per_second({{"REDIS_PERSECOND_URL", "main,b:1"},
+                        {"REDIS_PERSECOND_TYPE", "SENTINEL"},
+                        {"REDIS_PERSECOND_SENTINEL_AUTH", "p"},
+                        {"REDIS_PERSECOND_TLS", "true"},
+                        {"REDIS_TLS_CACERT", "/ca"},
+                        {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"}}),
+            "rediss+sentinel://b:1/main?sentinel_password=p&tls_ca_file=%2Fca&"
+            "tls_verify=authority");
+  EXPECT_EQ(error({{"REDIS_URL", "a:1"},
+                   {"REDIS_PERSECOND", "true"},
+                   {"REDIS_PERSECOND_URL", "redis://u:secret@b:x"}}),
+            "REDIS_PERSECOND_URL: port must be 1 to 65535");
+}
+
+TEST(Environment, TakesTheFilesOfSecrets) {
+  const ServeSettings settings = good({{"REDIS_URL", "main,a:1"},
+                                       {"REDIS_TYPE", "SENTINEL"},
+                                       {"REDIS_AUTH_FILE", "/run/one"},
+                                       {"REDIS_SENTINEL_AUTH_FILE", "/two"}});
+  EXPECT_EQ(settings.store.url, "redis+sentinel://a:1/main");
+  EXPECT_EQ(settings.store.options,
+            (Pairs{{"password_file", "/run/one"},
+                   {"sentinel_password_file", "/two"}}));
+  const ServeSettings user = good(
+      {{"REDIS_URL", "redis://alex@a:1"}, {"REDIS_AUTH_FILE", "/run/one"}});
+  EXPECT_EQ(user.store.options, (Pairs{{"password_file", "/run/one"}}));
+  EXPECT_EQ(good({{"REDIS_URL", "redis://:p@a:1"}, {"REDIS_AUTH_FILE", "/x"}})
+                .store.options,
+            Pairs());
+  const ServeSettings headers =
+      good({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+            {"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS_FILE", "/x"},
+            {"OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE", "/y"}});
+  EXPECT_EQ(headers.xds.headers_file, "/x");
+  EXPECT_EQ(headers.trace.headers_file, "/y");
+  for (const std::string name :
+       {"REDIS_AUTH", "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
+        "OTEL_EXPORTER_OTLP_HEADERS"}) {
+    EXPECT_EQ(error({{"REDIS_URL", "a:1"},
+                     {"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+                     {name, "a:b=c"},
+                     {name + "_FILE", "x"}}),
+              name + "_FILE: excludes " + name);
+  }
+  const std::string no_secret =
+      error({{"CONFIG_TYPE", "GRPC_XDS_SOTW"},
+             {"CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS", "secret"}});
+  EXPECT_EQ(no_secret,
+            "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS: one is not "
+            "NAME:VALUE");
+}
+
 TEST(Environment, PrefersWhatIsForTracesAlone) {
   const TraceSettings trace =
       good({{"OTEL_EXPORTER_OTLP_HEADERS", "a=1"},
@@ -485,8 +560,8 @@ TEST(Environment, NamesWhatHasNoEffectInOneWarning) {
 }
 
 TEST(Environment, WarnsOfWhatIsDifferent) {
-  EXPECT_EQ(warning({{"REDIS_PERSECOND", "true"}, {"REDIS_URL", "a:1"}}),
-            "REDIS_PERSECOND: limits per second are in the one store, too");
+  EXPECT_EQ(warning({{"REDIS_PERSECOND_URL", "b:1"}, {"REDIS_URL", "a:1"}}),
+            "REDIS_PERSECOND_URL: no effect without REDIS_PERSECOND");
   EXPECT_EQ(warning({{"REDIS_AUTH", "secret"}}),
             "REDIS_AUTH: no effect without REDIS_URL or BACKEND_TYPE=redis");
   EXPECT_EQ(good({{"REDIS_URL", "a:1"},

@@ -220,7 +220,7 @@ TEST(Options, HaveTheVariablesThatTheDocsCompare) {
   std::set<std::string> read(unused.begin(), unused.end());
   read.insert("GRPC_SERVER_USE_TLS");  // it decides whether others count
   for (const Option& option : all_options()) {
-    if (*option.variables == '\0') continue;
+    if (option.variables.empty()) continue;
     for (std::string& name : split(option.variables, ' ')) {
       read.insert(std::move(name));
     }

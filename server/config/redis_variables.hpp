@@ -1,0 +1,27 @@
+// The variables of envoyproxy/ratelimit that say where its Redis servers are.
+
+#ifndef LIMITREE_SERVER_CONFIG_REDIS_VARIABLES_HPP
+#define LIMITREE_SERVER_CONFIG_REDIS_VARIABLES_HPP
+
+#include "config/environment.hpp"
+#include "config/settings.hpp"
+
+namespace limitree::server {
+
+// All of them, separated by blanks.
+inline constexpr const char* kRedisVariables =
+    "REDIS_URL REDIS_TYPE REDIS_SOCKET_TYPE REDIS_AUTH REDIS_AUTH_FILE "
+    "REDIS_SENTINEL_AUTH REDIS_SENTINEL_AUTH_FILE REDIS_TLS REDIS_TLS_CACERT "
+    "REDIS_TLS_CLIENT_CERT REDIS_TLS_CLIENT_KEY "
+    "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION REDIS_TIMEOUT REDIS_PERSECOND "
+    "REDIS_PERSECOND_URL REDIS_PERSECOND_TYPE REDIS_PERSECOND_SOCKET_TYPE "
+    "REDIS_PERSECOND_AUTH REDIS_PERSECOND_AUTH_FILE "
+    "REDIS_PERSECOND_SENTINEL_AUTH REDIS_PERSECOND_SENTINEL_AUTH_FILE "
+    "REDIS_PERSECOND_TLS REDIS_PERSECOND_TIMEOUT CACHE_KEY_PREFIX";
+
+// Reads them: the store, and the one for limits of a second, if there is one.
+void read_redis(EnvironmentReader* reader, StoreSettings* store);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_CONFIG_REDIS_VARIABLES_HPP
