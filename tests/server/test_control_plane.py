@@ -14,7 +14,6 @@ import subprocess
 import threading
 
 import pytest
-import yaml
 from authority import Authority
 from bootstrap import route
 from service import PATIENT
@@ -22,14 +21,14 @@ from service import PATIENT
 GATEWAY = "github.com/envoyproxy/gateway@v1.9.1"
 GOLDEN = "internal/xds/translator/testdata/out/ratelimit-config"
 HERE = pathlib.Path(__file__).resolve().parent
-GO = {"check": True, "capture_output": True, "text": True}
+COMMAND = {"check": True, "capture_output": True, "text": True}
 
 
 @pytest.fixture(name="golden", scope="module")
 def find_golden():
     """The folder of the configurations."""
     said = subprocess.run(["go", "mod", "download", "-json", GATEWAY],
-                          cwd=HERE / "control_plane", **GO)
+                          cwd=HERE / "control_plane", **COMMAND)
     return pathlib.Path(json.loads(said.stdout)["Dir"]) / GOLDEN
 
 
@@ -37,7 +36,7 @@ def find_golden():
 def build_program(tmp_path_factory):
     path = tmp_path_factory.mktemp("go") / "control_plane"
     subprocess.run(["go", "build", "-o", path, "."],
-                   cwd=HERE / "control_plane", **GO)
+                   cwd=HERE / "control_plane", **COMMAND)
     return path
 
 
@@ -134,21 +133,21 @@ def as_envoy_reads(part):
     return made
 
 
-def routes_of(golden, name):
+def routes_of(program, golden, name):
     """What Envoy Gateway configures in the routes of a domain: for each of
     them, by its name, the domain and the descriptors."""
-    text = (golden / f"{name}.routes.yaml").read_text("utf-8")
+    said = subprocess.run([program, golden / f"{name}.routes.yaml"], **COMMAND)
+    routes = map(json.loads, said.stdout.splitlines())
     return {one["routeName"]: next(iter(as_envoy_reads(
-        one["rateLimitsByDomain"]).items())) for one in
-            yaml.safe_load_all(text)}
+        one["rateLimitsByDomain"]).items())) for one in routes}
 
 
-def test_a_real_envoy_enforces_them(golden, control, follow, proxy):
+def test_a_real_envoy_enforces_them(program, golden, control, follow, proxy):
     service = follow()
     assert control.serve(golden / "month-year-rule.yaml") == "ack 1"
     service.wait_for("the descriptors are reloaded: 1 file")
     (domain, first), (_, second) = routes_of(
-        golden, "month-year-rule").values()
+        program, golden, "month-year-rule").values()
     envoy = proxy(service.target, route("/first", *first),
                   route("/second", *second), domain=domain,
                   failure_mode_deny=True)

@@ -1,4 +1,4 @@
-module limitree/tests/control_plane
+module github.com/limitree/limitree/tests/server/control_plane
 
 go 1.25.0
 

@@ -7,6 +7,10 @@
 // limit configurations from standard input, one line for each snapshot: the
 // words of a line are its files, each of which has documents of YAML.  For each
 // answer of the client it writes a line: "ack VERSION", "nack VERSION MESSAGE".
+//
+//	control_plane FILE
+//
+// Writes the documents of the file as JSON, one line for each.
 package main
 
 import (
@@ -75,19 +79,18 @@ func (r *reporter) OnStreamRequest(_ int64, request *discovery.DiscoveryRequest)
 	return nil
 }
 
-// The documents of a file.  Keys that Envoy's message lacks, such as
-// share_threshold, are passed over, as Envoy Gateway's server does.
-func read(name string) ([]types.Resource, error) {
+// The documents of a file, as JSON.
+func documents(name string) ([][]byte, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
 	}
-	var configs []types.Resource
-	documents := yaml.NewDecoder(bytes.NewReader(text))
+	var all [][]byte
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var document map[string]any
-		if err := documents.Decode(&document); errors.Is(err, io.EOF) {
-			return configs, nil
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			return all, nil
 		} else if err != nil {
 			return nil, err
 		}
@@ -95,6 +98,19 @@ func read(name string) ([]types.Resource, error) {
 		if err != nil {
 			return nil, err
 		}
+		all = append(all, words)
+	}
+}
+
+// The configurations of a file.  Keys that Envoy's message lacks are passed
+// over: the text has more than Envoy Gateway sends.
+func read(name string) ([]types.Resource, error) {
+	all, err := documents(name)
+	if err != nil {
+		return nil, err
+	}
+	var configs []types.Resource
+	for _, words := range all {
 		config := &ratelimit.RateLimitConfig{}
 		reader := protojson.UnmarshalOptions{DiscardUnknown: true}
 		if err := reader.Unmarshal(words, config); err != nil {
@@ -102,6 +118,7 @@ func read(name string) ([]types.Resource, error) {
 		}
 		configs = append(configs, config)
 	}
+	return configs, nil
 }
 
 func mutualTLS(cert, key, clientCA string) (*tls.Config, error) {
@@ -162,11 +179,25 @@ func run(cert, key, clientCA string) error {
 	return lines.Err()
 }
 
-func main() {
-	if len(os.Args) != 4 {
-		log.Fatal("usage: control_plane CERT KEY CLIENT_CA")
+func show(name string) error {
+	all, err := documents(name)
+	for _, document := range all {
+		fmt.Println(string(document))
 	}
-	if err := run(os.Args[1], os.Args[2], os.Args[3]); err != nil {
+	return err
+}
+
+func main() {
+	var err error
+	switch len(os.Args) {
+	case 2:
+		err = show(os.Args[1])
+	case 4:
+		err = run(os.Args[1], os.Args[2], os.Args[3])
+	default:
+		err = errors.New("usage: control_plane CERT KEY CLIENT_CA, or FILE")
+	}
+	if err != nil {
 		log.Fatal(err)
 	}
 }
