@@ -1,5 +1,6 @@
 #include "remote.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "failure.hpp"
@@ -67,6 +68,8 @@ std::string shown_url(std::string_view url) {
   const std::size_t scheme = url.find("://");
   if (scheme == url.npos || is_file(url)) return std::string(url);
   const std::size_t begin = scheme + 3;
+  // Options may follow, and one of them may be a password.
+  url = url.substr(0, std::max(url.find('?', url.rfind('@') + 1), begin));
   // If it is not encoded correctly, there may be more than one.
   const std::size_t at = url.rfind('@');
   if (at == url.npos || at < begin) return std::string(url);

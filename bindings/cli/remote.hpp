@@ -33,7 +33,7 @@ Limiter limiter_of(const Config& config);
 
 bool is_file(std::string_view url);  // of shm://
 
-// `url` without user and password.
+// `url` without user, password and options.
 std::string shown_url(std::string_view url);
 
 }  // namespace limitree::cli

@@ -20,11 +20,25 @@ constexpr std::size_t kMaxClientName = 100;
 
 // A URL without user, password and options, for messages.
 std::string without_login(std::string_view url) {
-  if (redis::is_redis_url(url)) url = url.substr(0, url.find('?'));
-  const std::size_t host = url.find("://") + 3;
+  std::string shown(url);
+  const std::size_t scheme = url.find("://");
+  if (scheme == url.npos) return shown;
+  const std::size_t host = scheme + 3;
   const std::size_t at = url.substr(0, url.find('/', host)).rfind('@');
-  if (at == url.npos || at < host) return std::string(url);
-  return std::string(url.substr(0, host)) + std::string(url.substr(at + 1));
+  if (at != url.npos && at >= host) shown.erase(host, at + 1 - host);
+  if (redis::is_redis_url(url)) shown = shown.substr(0, shown.find('?'));
+  return shown;
+}
+
+// Sets options->redis_settings to what the URL says, or nothing at all.
+Status read_server(const Setting& setting, Options* options) {
+  Options changed = *options;
+  const auto set = [&changed](std::string_view name, std::string_view value) {
+    return set_option(name, value, &changed);
+  };
+  Status status = read_redis_url(setting, set, &changed.redis_settings);
+  if (status.ok()) options->redis_settings = std::move(changed.redis_settings);
+  return status;
 }
 
 Status set_store(const Setting& setting, Options* options) {
@@ -46,11 +60,26 @@ Status set_store(const Setting& setting, Options* options) {
                   "must be memory://, or a URL such as shm://myapp or "
                   "redis://localhost:6379");
   }
-  if (Status status = read_redis_url(setting, options); !status.ok()) {
+  if (Status status = read_server(setting, options); !status.ok()) {
     return status;
   }
   options->store = StoreKind::kRedis;
   return {};
+}
+
+Status set_per_second_store(const Setting& setting, Options* options) {
+  if (setting.value.empty()) {
+    options->per_second.reset();
+    return {};
+  }
+  if (!redis::is_redis_url(setting.value)) {
+    return refuse(setting, "must be a URL such as redis://localhost:6379");
+  }
+  Options other;
+  other.redis_settings.connect_timeout = {};
+  Status status = read_server(setting, &other);
+  if (status.ok()) options->per_second = std::move(other.redis_settings);
+  return status;
 }
 
 // CLIENT SETNAME accepts only printable characters without blanks.
@@ -210,7 +239,7 @@ constexpr Option kOptions[] = {
     {"per_second_store", "",
      "the URL of another Redis store, for limits of a second or less; empty: "
      "they are in the same place as the others",
-     read_per_second_url},
+     set_per_second_store},
     {"password_file", "",
      "file of the password of a Redis store, read for each connection; "
      "`user:password` where the URL names no user",
@@ -249,99 +278,6 @@ constexpr Option kOptions[] = {
      }},
 };
 
-Status mismatch(std::string_view name, std::string_view needs) {
-  return refuse({name, {}}, "needs " + std::string(needs));
-}
-
-Status check_sizes(const Options& options) {
-  const bool is_shared = options.store == StoreKind::kShared;
-  const std::int64_t max_buckets =
-      is_shared && options.shared_url.max_buckets != 0
-          ? std::max(options.shared_url.max_buckets, options.max_buckets)
-          : options.max_buckets;
-  if (is_shared && max_buckets > shared::SharedUrl::kMaxBuckets) {
-    return mismatch("store",
-                    "max_buckets of at most " +
-                        std::to_string(shared::SharedUrl::kMaxBuckets));
-  }
-  const std::int64_t least = MemoryStore::kLeastBytes * max_buckets;
-  if (options.max_bytes != 0 && options.max_bytes < least) {
-    return mismatch("max_bytes",
-                    "64 for each of max_buckets, " + std::to_string(least));
-  }
-  return {};
-}
-
-// `redis` is of the store, or of a part of it; `used`: the store is a Redis.
-Status check_tls(const redis::Settings& redis, bool used) {
-  constexpr std::string_view kTls = "a store with TLS, such as rediss://";
-  const TlsClientSettings& tls = redis.tls;
-  if (!used || !redis.url.tls) {
-    if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
-    if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
-    if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
-    if (!tls.server_name.empty()) return mismatch("tls_server_name", kTls);
-    if (!tls.verify_name) return mismatch("tls_verify", kTls);
-  }
-  if (tls.cert_file.empty() != tls.key_file.empty()) {
-    return tls.key_file.empty() ? mismatch("tls_cert_file", "tls_key_file")
-                                : mismatch("tls_key_file", "tls_cert_file");
-  }
-  return {};
-}
-
-Status check_login(const redis::Settings& redis, bool used) {
-  constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
-  const redis::Login& sentinel = redis.sentinel_login;
-  if (!used || redis.url.topology != redis::Topology::kSentinel) {
-    if (!sentinel.user.empty()) return mismatch("sentinel_username", kSentinel);
-    if (!sentinel.password.empty()) {
-      return mismatch("sentinel_password", kSentinel);
-    }
-    if (!sentinel.password_file.empty()) {
-      return mismatch("sentinel_password_file", kSentinel);
-    }
-  }
-  if (sentinel.has_two_passwords()) {
-    return mismatch("sentinel_password_file", "no sentinel_password beside it");
-  }
-  if (!sentinel.user.empty() && !sentinel.has_password()) {
-    return mismatch("sentinel_username", "sentinel_password");
-  }
-  if (!used) {
-    return redis.login.password_file.empty()
-               ? Status()
-               : mismatch("password_file", "a store such as redis://");
-  }
-  if (redis.login.has_two_passwords()) {
-    return mismatch("password_file", "a URL without a password");
-  }
-  if (!redis.login.user.empty() && !redis.login.has_password()) {
-    return mismatch("store",
-                    "a password for its user, as in "
-                    "redis://user:password@host, or password_file");
-  }
-  if (redis.url.topology == redis::Topology::kCluster && redis.login.db != 0) {
-    return mismatch("store", "database 0 in a cluster");
-  }
-  return {};
-}
-
-Status check_redis(const Options& options) {
-  const bool used = options.store == StoreKind::kRedis;
-  for (const auto check : {check_tls, check_login}) {
-    Status status = check(options.redis_settings, used);
-    if (!status.ok()) return status;
-    if (!options.per_second) continue;
-    if (!used) return mismatch("per_second_store", "a store such as redis://");
-    status = check(*options.per_second, true);
-    if (!status.ok()) {
-      return refuse({"per_second_store", {}}, status.message());
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 const char* option_at(std::size_t index) {
@@ -360,13 +296,6 @@ Status set_option(std::string_view name, std::string_view value,
                 "there is no option " + quote(name) + ", " +
                     (meant.empty() ? "there are: " + join(names)
                                    : "did you mean " + quote(meant) + "?"));
-}
-
-Status check_options(const Options& options) {
-  for (const auto check : {check_sizes, check_redis}) {
-    if (Status status = check(options); !status.ok()) return status;
-  }
-  return {};
 }
 
 std::string options_markdown() {

@@ -27,7 +27,7 @@ Status renamed(const Setting& setting, const Status& status) {
 }
 
 Status read_option(const Setting& setting, std::string_view name,
-                   std::string_view value, Options* options) {
+                   std::string_view value, const SetOption& set) {
   if (std::ranges::find(kOfServer, name) == std::end(kOfServer)) {
     return refuse(setting, "only " + join(kOfServer) + " may follow \"?\"");
   }
@@ -36,17 +36,17 @@ Status read_option(const Setting& setting, std::string_view name,
     return refuse(setting, std::string(name) +
                                ": \"%\" must be followed by two hex digits");
   }
-  const Status status = set_option(name, decoded.value(), options);
+  const Status status = set(name, decoded.value());
   return status.ok() ? Status() : renamed(setting, status);
 }
 
 }  // namespace
 
-Status read_redis_url(const Setting& setting, Options* options) {
+Status read_redis_url(const Setting& setting, const SetOption& set,
+                      redis::Settings* settings) {
   std::string_view rest = setting.value;
   const std::size_t question = rest.find('?');
   std::string url(rest.substr(0, question));
-  Options changed = *options;
   if (question == rest.npos || rest.find('@', question) != rest.npos) {
     url = rest;  // with an "@" it is a password that is not encoded
   } else {
@@ -60,37 +60,18 @@ Status read_redis_url(const Setting& setting, Options* options) {
         url.append(url.find('?') == url.npos ? "?" : "&").append(part);
         continue;
       }
-      Status status =
-          read_option(setting, name,
-                      part.substr(std::min(equals + 1, part.size())), &changed);
+      Status status = read_option(
+          setting, name, part.substr(std::min(equals + 1, part.size())), set);
       if (!status.ok()) return status;
     }
   }
   Result<redis::Url> parsed = redis::parse_url(url);
   if (!parsed.ok()) return renamed(setting, parsed.status());
-  redis::Settings& settings = changed.redis_settings;
-  settings.url = std::move(parsed.value());
-  settings.login.user = settings.url.user;
-  settings.login.password = settings.url.password;
-  settings.login.db = settings.url.db;
-  options->redis_settings = std::move(settings);
+  settings->url = std::move(parsed.value());
+  settings->login.user = settings->url.user;
+  settings->login.password = settings->url.password;
+  settings->login.db = settings->url.db;
   return {};
-}
-
-Status read_per_second_url(const Setting& setting, Options* options) {
-  if (setting.value.empty()) {
-    options->per_second.reset();
-    return {};
-  }
-  if (!redis::is_redis_url(setting.value)) {
-    // The text may contain a password, so it is not shown.
-    return refuse(setting, "must be a URL such as redis://localhost:6379");
-  }
-  Options other;
-  other.redis_settings.connect_timeout = {};
-  Status status = read_redis_url(setting, &other);
-  if (status.ok()) options->per_second = std::move(other.redis_settings);
-  return status;
 }
 
 }  // namespace limitree

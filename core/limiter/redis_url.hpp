@@ -8,20 +8,23 @@
 #ifndef LIMITREE_LIMITER_REDIS_URL_HPP
 #define LIMITREE_LIMITER_REDIS_URL_HPP
 
+#include <functional>
 #include <string_view>
 
 #include "base/status.hpp"
 #include "limiter/option_values.hpp"
-#include "limiter/options.hpp"
+#include "store/redis/common/settings.hpp"
 
 namespace limitree {
 
-// Changes options->redis_settings to what the URL says, or nothing at all.
-// kInvalidConfig, which never shows the URL.
-Status read_redis_url(const Setting& setting, Options* options);
+// Sets an option by its name.
+using SetOption =
+    std::function<Status(std::string_view name, std::string_view value)>;
 
-// The same for options->per_second; no text: there is none.
-Status read_per_second_url(const Setting& setting, Options* options);
+// Sets what the URL says: where the server is and the login in *settings, the
+// options after "?" by `set`.  kInvalidConfig, which never shows the URL.
+Status read_redis_url(const Setting& setting, const SetOption& set,
+                      redis::Settings* settings);
 
 }  // namespace limitree
 

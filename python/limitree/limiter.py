@@ -348,8 +348,10 @@ class Limiter(HoldingLimiter):
 
 
 def shown_store(url: str) -> str:
-    """Return `url` without user and password; shm:// does not have them."""
-    return url if url.startswith("shm://") else url.split("@")[-1]
+    """Return `url` without user, password and options, which shm:// shows."""
+    if url.startswith("shm://"):
+        return url
+    return url.split("@")[-1].split("?")[0]
 
 
 def _refuse_eventlet() -> None:

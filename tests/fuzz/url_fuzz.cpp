@@ -52,6 +52,8 @@ std::string write(const Url& url) {
   text += "://";
   if (!url.password.empty()) {
     text += encode(url.user) + ":" + encode(url.password) + "@";
+  } else if (!url.user.empty()) {
+    text += encode(url.user) + "@";
   }
   const std::string db = std::to_string(url.db);
   if (socket) {
@@ -65,7 +67,6 @@ std::string write(const Url& url) {
 
 void check_url(const Url& url) {
   require(!url.endpoints.empty() && url.endpoints.size() <= 64);
-  require(url.user.empty() || !url.password.empty());
   require(url.db >= 0);
   require(url.service.empty() == (url.topology != Topology::kSentinel));
   for (const Endpoint& endpoint : url.endpoints) {

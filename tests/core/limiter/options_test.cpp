@@ -119,6 +119,9 @@ TEST(SetOption, TakesOptionsOfTheServerFromTheUrl) {
   EXPECT_EQ(redis.tls.ca_file, "/ca");
   EXPECT_EQ(redis.connect_timeout, std::chrono::seconds(2));
   EXPECT_EQ(options.store_name, "rediss://a/3");
+  EXPECT_EQ(with({{"store", "redis+sentinel://u:p@a/b?sentinel_password=q"}})
+                .store_name,
+            "redis+sentinel://a/b");
   EXPECT_EQ(with({{"store", "redis+unix:///run/r?db=2&password_file=/p"}})
                 .redis_settings.login.db,
             2);
