@@ -112,6 +112,18 @@ def test_passwords_come_from_the_environment(start):
     assert "wr0ng" not in done.err
 
 
+def test_passwords_come_from_files(start, tmp_path):
+    server = start("--requirepass", PASSWORD)
+    file = tmp_path / "password"
+    file.write_text(PASSWORD + "\n", "ascii")
+    out = good("ping", "-u", f"{server.url}?password_file={file}")
+    assert out.startswith(f"{server.url} answered in ")
+    good("ping", "-u", server.url, "--set", f"password_file={file}")
+    file.write_text("", "ascii")
+    assert bad(2, "ping", "-u", f"{server.url}?password_file={file}") == (
+        f"limitree: password_file: {file}: is empty\n")
+
+
 def test_the_walk_through(start):
     store = ("--store", start().url)
     out = good("try", EXAMPLE, *TRADE, "--times", "7", *store)

@@ -162,6 +162,20 @@ def test_a_request_is_a_span(serve, collect):
     assert span.end_time_unix_nano < time.time_ns() + second
 
 
+def test_a_token_that_rotates(serve, collect, tmp_path):
+    collector = collect()
+    file = tmp_path / "headers"
+    file.write_text("authorization=Bearer%20one\n", "ascii")
+    service = serve("--otlp", collector.url, "--otlp-headers", "x=y",
+                    "--otlp-headers-file", file)
+    for token in ("one", "two"):
+        file.write_text(f"authorization=Bearer%20{token}\n", "ascii")
+        ask(service)
+        handler, _ = collector.get()
+        assert handler.headers["authorization"] == f"Bearer {token}"
+        assert handler.headers["x"] == "y"
+
+
 @pytest.mark.parametrize("metadata", [
     {"traceparent": f"00-{TRACE}-{SPAN}-01"},
     {"b3": f"{TRACE}-{SPAN}-1"},

@@ -219,6 +219,25 @@ def test_it_connects_again(xds_server, follow):
     assert not service.limiter().Authorize(request("huge", "x")).limited
 
 
+def test_a_token_that_rotates(xds_server, follow, tmp_path):
+    file = tmp_path / "headers"
+    file.write_text("authorization:Bearer one,x-b:2\n", "ascii")
+    xds_server.publish("1", config())
+    service = follow(CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS_FILE=str(file))
+    assert xds_server.metadata[0]["authorization"] == "Bearer one"
+    assert xds_server.metadata[0]["x-b"] == "2"
+    file.write_text("authorization:Bearer two", "ascii")
+    xds_server.end_streams()
+    eventually(lambda: len(xds_server.metadata) > 1)
+    assert xds_server.metadata[1]["authorization"] == "Bearer two"
+    # What is no header is not shown.
+    file.write_text("two-secrets", "ascii")
+    eventually(lambda: xds_server.streams)
+    xds_server.end_streams()
+    service.wait_for(f"{file}: one is not NAME:VALUE")
+    assert not any("two" in line for line in service.lines)
+
+
 def test_the_server_goes_and_comes_back(xds_server, follow, serve):
     xds_server.publish("1", config())
     service = follow()
