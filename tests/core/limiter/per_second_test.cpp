@@ -32,6 +32,12 @@ schema:
           slow: {limits: []}
   slow: {limits: {count: 3, period: 60s}}
   fast: {limits: {count: 3, period: 500ms}}
+  busy:
+    children:
+      "*":
+        limits:
+          - {name: s, count: 1000000, period: 1s}
+          - {name: h, count: 2000, period: 1h}
   held:
     children:
       "*":
@@ -39,6 +45,9 @@ schema:
           - {name: s, count: 4, period: 1s, hold: 1m}
           - {name: c, concurrent: 1, hold: 1m}
 )";
+
+// The limit of an hour above.
+constexpr int kBusy = 2000;
 
 std::string url_of(const RedisServer& server, const std::string& db = "") {
   return "redis://127.0.0.1:" + std::to_string(server.port()) + db;
@@ -210,6 +219,42 @@ TEST_F(PerSecond, OneThatDiesTakesOnlyItsOwnLimitsWithIt) {
   }
   // What was charged before the other failed has been given back.
   EXPECT_EQ(left("alex").first, 4);
+}
+
+TEST_F(PerSecond, IsNeverOverALimitWhileOneComesAndGoes) {
+  make();
+  std::atomic<bool> stop = false;
+  std::atomic<int> admitted = 0;
+  std::atomic<int> denied = 0;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      while (!stop) {
+        const Outcome outcome = decide({"busy", "alex"});
+        if (outcome.code != Code::kOk) {
+          ++failed;
+        } else {
+          ++(outcome.decision.limited ? denied : admitted);
+        }
+      }
+    });
+  }
+  const auto after = [&denied](const std::atomic<int>& count) {
+    const int before = count;
+    while (count < before + 20 && denied == 0) std::this_thread::yield();
+  };
+  for (int i = 0; i < 3; ++i) {
+    after(admitted);
+    other_.kill();
+    after(failed);
+    other_.start();
+  }
+  while (denied == 0) std::this_thread::yield();
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(admitted, kBusy);
+  EXPECT_GT(admitted, kBusy / 2);
 }
 
 TEST_F(PerSecond, WithoutAnAnswerTheOptionDecides) {

@@ -61,7 +61,7 @@ void DecideTask::group_levels(const Router& router) {
     groups_.push_back({{}, 0, count, false});
     return;
   }
-  std::vector<Place> places;
+  InlineVector<Place, 6> places;
   for (const Level& level : plan_->levels) {
     places.push_back(place_of(*plan_, level, settings_, router));
   }
