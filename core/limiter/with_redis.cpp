@@ -32,7 +32,8 @@ Status read_files(redis::Settings* settings) {
 }
 
 // `all` as it is for limits of a second.
-redis::Settings with(const redis::Settings& all, redis::Settings other) {
+redis::Settings for_per_second(const redis::Settings& all,
+                               redis::Settings other) {
   redis::Settings settings = all;
   settings.url = std::move(other.url);
   settings.tls = std::move(other.tls);
@@ -58,7 +59,8 @@ Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
   redis::Settings settings = options.redis_settings;
   if (Status status = read_files(&settings); !status.ok()) return status;
   if (options.per_second) {
-    redis::Settings other = with(options.redis_settings, *options.per_second);
+    redis::Settings other =
+        for_per_second(options.redis_settings, *options.per_second);
     if (!are_same(other, settings)) {
       if (Status status = read_files(&other); !status.ok()) {
         return invalid_config("per_second_store: " + status.message());

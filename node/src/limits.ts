@@ -227,13 +227,19 @@ export interface StoreOptions {
   readonly denyCacheSize?: number | undefined;
   /** The used part of a limit from which a request counts as near it. */
   readonly nearLimit?: number | string | undefined;
+  /** The URL of another Redis store, for limits of a second or less. */
+  readonly perSecondStore?: string | undefined;
+  /** File of the password of a Redis store, read for each connection. */
+  readonly passwordFile?: string | undefined;
   readonly tlsCaFile?: string | undefined;
   readonly tlsCertFile?: string | undefined;
   readonly tlsKeyFile?: string | undefined;
   readonly tlsServerName?: string | undefined;
-  readonly tlsVerify?: boolean | undefined;
+  /** `"authority"`: whatever the name in the certificate. */
+  readonly tlsVerify?: boolean | 'authority' | undefined;
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: string | undefined;
+  readonly sentinelPasswordFile?: string | undefined;
 }
 
 /** Options for `shouldRateLimit` alone. */

@@ -124,9 +124,10 @@ const STORE: Flags<StoreOptions> = {
   connectTimeout: true, connections: true, prefix: true,
   clientName: true, lowLatency: true, shareCalls: true, onStoreError: true,
   localShare: true, denyCache: true, denyCacheSize: true, nearLimit: true,
-  tlsCaFile: true,
+  perSecondStore: true, passwordFile: true, tlsCaFile: true,
   tlsCertFile: true, tlsKeyFile: true, tlsServerName: true, tlsVerify: true,
   sentinelUsername: true, sentinelPassword: true,
+  sentinelPasswordFile: true,
 };
 
 const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
