@@ -36,9 +36,10 @@ Login login_of(const std::string& text) {
 
 // Whether a URL names a password by itself.
 bool has_password(std::string_view url) {
-  const std::size_t host = url.find("://") + 3;
-  const std::string_view login = url.substr(host, url.find('@', host) - host);
-  return url.find('@') != url.npos && login.find(':') != login.npos;
+  const std::size_t scheme = url.find("://");
+  const std::size_t at = url.rfind('@');
+  if (scheme == url.npos || at == url.npos) return false;
+  return url.substr(0, at).find(':', scheme + 3) != url.npos;
 }
 
 // Reads where a server is.  Its own variables begin with a prefix; those for

@@ -455,6 +455,8 @@ TEST(Environment, TakesTheFilesOfSecrets) {
   EXPECT_EQ(settings.store.options,
             (Pairs{{"password_file", "/run/one"},
                    {"sentinel_password_file", "/two"}}));
+  EXPECT_EQ(good({{"REDIS_URL", "a"}, {"REDIS_AUTH_FILE", "/x"}}).store.options,
+            (Pairs{{"password_file", "/x"}}));
   const ServeSettings user = good(
       {{"REDIS_URL", "redis://alex@a:1"}, {"REDIS_AUTH_FILE", "/run/one"}});
   EXPECT_EQ(user.store.options, (Pairs{{"password_file", "/run/one"}}));
