@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/common/traffic.hpp"
-#include "store/redis/drivers/blocking_driver.hpp"
-#include "store/redis/drivers/connection_pool.hpp"
-#include "store/redis/drivers/loop.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/drivers/blocking_driver.hpp"
+#include "store/remote/drivers/connection_pool.hpp"
+#include "store/remote/drivers/loop.hpp"
 
 namespace limitree::redis {
 namespace {

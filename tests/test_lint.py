@@ -29,7 +29,7 @@ def write(root, name, text):
 
 @pytest.mark.parametrize("name, include", [
     ("core/tree/tree.cpp", '"base/plan.hpp"'),
-    ("core/store/redis/redis_store.hpp", '"store/redis/wire/connection.hpp"'),
+    ("core/store/redis/redis_store.hpp", '"store/remote/wire/connection.hpp"'),
     ("core/text/yaml.cpp", "<yaml.h>"),
     ("capi/limitree.cpp", '"limiter/limiter.hpp"'),
     ("bindings/cli/main.cpp", "<limitree.h>"),

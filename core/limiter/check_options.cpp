@@ -34,11 +34,9 @@ Status check_sizes(const Options& options) {
   return {};
 }
 
-// `redis` is of the store, or of a part of it; `used`: the store is a Redis.
-Status check_tls(const redis::Settings& redis, bool used) {
+Status check_tls(const TlsClientSettings& tls, bool used) {
   constexpr std::string_view kTls = "a store with TLS, such as rediss://";
-  const TlsClientSettings& tls = redis.tls;
-  if (!used || !redis.url.tls) {
+  if (!used) {
     if (!tls.ca_file.empty()) return mismatch("tls_ca_file", kTls);
     if (!tls.cert_file.empty()) return mismatch("tls_cert_file", kTls);
     if (!tls.key_file.empty()) return mismatch("tls_key_file", kTls);
@@ -52,6 +50,7 @@ Status check_tls(const redis::Settings& redis, bool used) {
   return {};
 }
 
+// `redis` is of the store, or of a part of it; `used`: the store is a Redis.
 Status check_login(const redis::Settings& redis, bool used) {
   constexpr std::string_view kSentinel = "a store such as redis+sentinel://";
   const redis::Login& sentinel = redis.sentinel_login;
@@ -89,25 +88,37 @@ Status check_login(const redis::Settings& redis, bool used) {
   return {};
 }
 
-Status check_redis(const Options& options) {
-  const bool used = options.store == StoreKind::kRedis;
-  for (const auto check : {check_tls, check_login}) {
-    Status status = check(options.redis_settings, used);
-    if (!status.ok()) return status;
-    if (!options.per_second) continue;
-    if (!used) return mismatch("per_second_store", "a store such as redis://");
-    status = check(*options.per_second, true);
-    if (!status.ok()) {
-      return refuse({"per_second_store", {}}, status.message());
-    }
+bool uses_tls(const Options& options) {
+  switch (options.store) {
+    case StoreKind::kRedis:
+      return options.redis_settings.url.tls;
+    case StoreKind::kMemcached:
+      return options.memcached_url.tls;
+    case StoreKind::kMemory:
+    case StoreKind::kShared:
+      break;
   }
-  return {};
+  return false;
+}
+
+Status check_server(const Options& options) {
+  const redis::Settings& redis = options.redis_settings;
+  const bool is_redis = options.store == StoreKind::kRedis;
+  Status status = check_tls(redis.tls, uses_tls(options));
+  if (status.ok()) status = check_login(redis, is_redis);
+  if (!status.ok() || !options.per_second) return status;
+  if (!is_redis) return mismatch("per_second_store", "a store such as redis://");
+  const redis::Settings& other = *options.per_second;
+  status = check_tls(other.tls, other.url.tls);
+  if (status.ok()) status = check_login(other, true);
+  return status.ok() ? Status()
+                     : refuse({"per_second_store", {}}, status.message());
 }
 
 }  // namespace
 
 Status check_options(const Options& options) {
-  for (const auto check : {check_sizes, check_redis}) {
+  for (const auto check : {check_sizes, check_server}) {
     if (Status status = check(options); !status.ok()) return status;
   }
   return {};

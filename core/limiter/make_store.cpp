@@ -41,6 +41,11 @@ Result<std::unique_ptr<Store>> make_store(const Options& options) {
       if (!store.ok()) return store;
       return behind_guards(std::move(store.value()), options);
     }
+    case StoreKind::kMemcached: {
+      Result<std::unique_ptr<Store>> store = make_memcached_store(options);
+      if (!store.ok()) return store;
+      return behind_guards(std::move(store.value()), options);
+    }
     case StoreKind::kShared: {
       Result<std::unique_ptr<Store>> store = open_shared_store(options);
       if (!store.ok()) return store;

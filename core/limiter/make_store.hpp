@@ -31,6 +31,9 @@ std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
 // without Redis: with_redis.cpp or without_redis.cpp is what is compiled.
 Result<std::unique_ptr<Store>> make_redis_store(const Options& options);
 
+// The same for memcached, which needs the same libraries.
+Result<std::unique_ptr<Store>> make_memcached_store(const Options& options);
+
 // The OpenSSL that TLS uses; empty in a build without Redis.  As in
 // io/tls_policy.hpp, which such a build does not have.
 const char* openssl_version();  // NOLINT

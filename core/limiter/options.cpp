@@ -54,11 +54,18 @@ Status set_store(const Setting& setting, Options* options) {
     options->shared_url = std::move(shared.value());
     return {};
   }
+  if (memcached::is_memcached_url(setting.value)) {
+    Result<memcached::Url> url = memcached::parse_url(setting.value);
+    if (!url.ok()) return std::move(url.status());
+    options->store = StoreKind::kMemcached;
+    options->memcached_url = std::move(url.value());
+    return {};
+  }
   if (!redis::is_redis_url(setting.value)) {
     // The text may contain a password, so it is not shown.
     return refuse(setting,
-                  "must be memory://, or a URL such as shm://myapp or "
-                  "redis://localhost:6379");
+                  "must be memory://, or a URL such as shm://myapp, "
+                  "redis://localhost:6379 or memcached://localhost:11211");
   }
   if (Status status = read_server(setting, options); !status.ok()) {
     return status;

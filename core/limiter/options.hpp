@@ -19,6 +19,7 @@
 #include "store/clock.hpp"
 #include "store/decorators/deny_cache.hpp"
 #include "store/decorators/guarded_store.hpp"
+#include "store/memcached/url.hpp"
 #include "store/memory/memory_store.hpp"
 #include "store/redis/common/settings.hpp"
 #include "store/shared/shared_url.hpp"
@@ -26,13 +27,14 @@
 namespace limitree {
 
 // The kind of store, given by the scheme of its URL.
-enum class StoreKind : std::uint8_t { kMemory, kShared, kRedis };
+enum class StoreKind : std::uint8_t { kMemory, kShared, kRedis, kMemcached };
 
 struct Options {
   StoreKind store = StoreKind::kMemory;
   std::string store_name;  // its URL without user and password
   shared::SharedUrl shared_url;
   redis::Settings redis_settings;  // the URL's user and database in `login`
+  memcached::Url memcached_url;    // the rest is as for Redis
   // What is different for limits of a second: url, logins, tls and, unless it
   // is 0, connect_timeout.
   std::optional<redis::Settings> per_second;

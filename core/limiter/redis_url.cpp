@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "store/remote/common/url_parts.hpp"
 #include "text/problems.hpp"
 
 namespace limitree {
@@ -31,7 +32,7 @@ Status read_option(const Setting& setting, std::string_view name,
   if (std::ranges::find(kOfServer, name) == std::end(kOfServer)) {
     return refuse(setting, "only " + join(kOfServer) + " may follow \"?\"");
   }
-  const Result<std::string> decoded = redis::percent_decoded(value);
+  const Result<std::string> decoded = remote::decode_url(value);
   if (!decoded.ok()) {
     return refuse(setting, std::string(name) +
                                ": \"%\" must be followed by two hex digits");

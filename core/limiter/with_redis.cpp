@@ -1,17 +1,29 @@
-// What a build with Redis can do.
+// What a build with Redis and memcached can do.
 
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "limiter/make_store.hpp"
+#include "store/memcached/memcached_store.hpp"
 #include "store/redis/redis_store.hpp"
 #include "store/redis/wire/greeting.hpp"
-#include "store/redis/wire/tls_certificates.hpp"
+#include "store/remote/wire/tls_certificates.hpp"
 
 namespace limitree {
 
 namespace {
+
+Status load_certificates(bool tls, remote::Settings* settings) {
+  if (!tls) return {};
+  try {
+    settings->certificates =
+        std::make_shared<remote::TlsCertificates>(settings->tls);
+  } catch (const Failure& failure) {
+    return invalid_config(failure.what());
+  }
+  return {};
+}
 
 // Reads the files, so that a mistake shows at the start.
 Status read_files(redis::Settings* settings) {
@@ -20,15 +32,10 @@ Status read_files(redis::Settings* settings) {
     redis::with_password(settings->login);
     name = "sentinel_password_file: ";
     redis::with_password(settings->sentinel_login);
-    name = "";
-    if (settings->url.tls) {
-      settings->certificates =
-          std::make_shared<redis::TlsCertificates>(settings->tls);
-    }
   } catch (const Failure& failure) {
     return invalid_config(name + std::string(failure.what()));
   }
-  return {};
+  return load_certificates(settings->url.tls, settings);
 }
 
 // `all` as it is for limits of a second.
@@ -73,6 +80,14 @@ Result<std::unique_ptr<Store>> make_redis_store(const Options& options) {
   if (options.clock.is_callers()) clock = options.clock;
   return std::unique_ptr<Store>(
       std::make_unique<redis::RedisStore>(std::move(settings), clock));
+}
+
+Result<std::unique_ptr<Store>> make_memcached_store(const Options& options) {
+  memcached::Settings settings{options.redis_settings, options.memcached_url};
+  Status status = load_certificates(settings.url.tls, &settings);
+  if (!status.ok()) return status;
+  return std::unique_ptr<Store>(std::make_unique<memcached::MemcachedStore>(
+      std::move(settings), options.clock));
 }
 
 }  // namespace limitree

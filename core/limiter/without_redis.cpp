@@ -10,6 +10,12 @@ Result<std::unique_ptr<Store>> make_redis_store(const Options&) {
                 "(LIMITREE_REDIS=OFF), there is memory://");
 }
 
+Result<std::unique_ptr<Store>> make_memcached_store(const Options&) {
+  return Status(Code::kInvalidConfig,
+                "store: this build of limitree has no memcached "
+                "(LIMITREE_REDIS=OFF), there is memory://");
+}
+
 const char* openssl_version() { return ""; }
 
 }  // namespace limitree

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/common/traffic.hpp"
-#include "store/redis/route/node_set.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/route/node_set.hpp"
+#include "store/redis/route/make_router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"
 #include "store/redis/wire/reader.hpp"
@@ -36,7 +36,7 @@ class Answers {
   Outcome next() {
     Reply reply = reader_.next();
     over_ = reply == nullptr;
-    if (!over_) return Outcome::answered(std::move(reply));
+    if (!over_) return answered(std::move(reply));
     return Outcome::lost(Outcome::Fate::kNotSent, Failure::kLost, "lost");
   }
   bool over() const { return over_; }

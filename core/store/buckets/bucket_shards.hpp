@@ -122,9 +122,6 @@ class BucketShards {
   template <std::size_t kLevels>
   Status decide_locked(const MixedRequest& ask, const Work<kLevels>& work);
   template <std::size_t kLevels>
-  void store_mixed(const MixedRequest& ask, const Work<kLevels>& work,
-                   Mixed<kLevels>* mixed);
-  template <std::size_t kLevels>
   void peek_levels(Plan* plan, Instant now);
   template <std::size_t kLevels>
   void load(Work<kLevels>* work, Instant now, Plan* plan);

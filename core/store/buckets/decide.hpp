@@ -12,6 +12,7 @@
 #include "base/judge.hpp"
 #include "base/plan.hpp"
 #include "store/buckets/bucket_shards.hpp"
+#include "store/buckets/mixed_decision.hpp"
 #include "store/buckets/mixed_level.hpp"
 #include "store/buckets/shard_work.hpp"
 
@@ -150,66 +151,11 @@ template <typename Memory>
 template <std::size_t kLevels>
 Status BucketShards<Memory>::decide_locked(const MixedRequest& ask,
                                            const Work<kLevels>& work) {
-  Plan* const plan = ask.plan;
   Mixed<kLevels> mixed;
   mixed.resize(work.count());
-  const auto place = [&](std::size_t i) { return place_of(work.tags[i]); };
-  const auto give_up = [&](std::size_t count, Status status) {
-    for (std::size_t i = 0; i < count; ++i) mixed[i].release(place(i));
-    return status;
-  };
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    Status status =
-        mixed[i].evaluate(ask, &plan->levels[i], work.tags[i], place(i));
-    if (!status.ok()) return give_up(i, std::move(status));
-  }
-  judge(plan->operation, plan->levels.data(), work.count(), plan->denied);
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    const Level& level = plan->levels[i];
-    if (!level.verdict.charged || mixed[i].exists() ||
-        mixed[i].reserve(level, ask.now, place(i))) {
-      continue;
-    }
-    Status full = memory_.full();
-    if (!full.ok()) return give_up(work.count(), std::move(full));
-  }
-  store_mixed<kLevels>(ask, work, &mixed);
-  return {};
-}
-
-// As store().  If an earlier level has written the bucket of a level, the level
-// finds what that has left.
-template <typename Memory>
-template <std::size_t kLevels>
-void BucketShards<Memory>::store_mixed(const MixedRequest& ask,
-                                       const Work<kLevels>& work,
-                                       Mixed<kLevels>* mixed) {
-  Plan* const plan = ask.plan;
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    const Level& level = plan->levels[i];
-    MixedLevel<Place>& one = (*mixed)[i];
-    if (level.verdict.charged) {
-      if (one.exists() && !level.again) {
-        one.update(level, ask.now, place_of(work.tags[i]));
-      }
-      continue;
-    }
-    one.release(place_of(work.tags[i]));
-    one.keep(*plan, level, ask.now, place_of(work.tags[i]));
-  }
-  for (std::size_t i = 0; i < work.count(); ++i) {
-    Level& level = plan->levels[i];
-    if (!level.verdict.charged) continue;
-    MixedLevel<Place>& one = (*mixed)[i];
-    const Place place = place_of(work.tags[i]);
-    if (level.again) {
-      // Never fails: it is a counter.
-      [[maybe_unused]] const Status found =
-          one.evaluate(ask, &level, work.tags[i], place);
-      if (one.exists()) one.update(level, ask.now, place);
-    }
-    if (!one.exists()) plan->forgot |= one.insert(ask, level, place);
-  }
+  return decide_mixed_levels(
+      ask, &mixed, [&](std::size_t i) { return place_of(work.tags[i]); },
+      [this] { return memory_.full(); });
 }
 
 template <typename Memory>

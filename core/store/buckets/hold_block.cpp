@@ -142,6 +142,19 @@ void HoldBlock::apply(const HoldEdit& edit, const Rate& rate) {
   block_->set_head(edit.head);
 }
 
+void HoldBlock::load(std::span<const Hold> all, std::uint32_t used) {
+  const auto count = static_cast<std::uint32_t>(all.size());
+  new (&head()) HoldHead{used, count, {}, 0};
+  LogBlock::Head log = block_->head();
+  log.first = 0;
+  log.size = count;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    new (holds() + i) Hold(all[i]);
+    log.sum += all[i].units;
+  }
+  block_->set_head(log);
+}
+
 void HoldBlock::fill(const HeldBucket& bucket, std::uint32_t used,
                      const Rate& rate) {
   const HoldView& view = bucket.view();

@@ -12,6 +12,7 @@
 #define LIMITREE_STORE_BUCKETS_HOLD_BLOCK_HPP
 
 #include <cstdint>
+#include <span>
 
 #include "base/held_bucket.hpp"
 #include "base/hold.hpp"
@@ -64,6 +65,9 @@ class HoldBlock {
   // The same for a block that was being changed when its process was killed.
   void redo(const HoldEdit& edit);
 
+  // Makes an empty block one of these holds, which have units and are in the
+  // order of their ends.  REQUIRES: there is room.
+  void load(std::span<const Hold> holds, std::uint32_t used);
   // Makes an empty block that of `bucket`.  REQUIRES: there is room.
   void fill(const HeldBucket& bucket, std::uint32_t used, const Rate& rate);
 

@@ -88,7 +88,11 @@ class MixedLevel {
     if (fresh_.link != 0) place.cells.memory().free_log(fresh_.link);
     fresh_ = {};
   }
-  // Then writes its bucket as it is, if that has changed: see is_held().
+  // Whether its bucket is written as it is: see is_held().
+  bool is_kept(const Plan& plan, const Level& level) const {
+    return books_ || is_held(plan, level);
+  }
+  // Then does so.
   void keep(const Plan& plan, const Level& level, Instant now, Place place);
 
  private:
@@ -341,7 +345,7 @@ template <typename Place>
 void MixedLevel<Place>::keep(const Plan& plan, const Level& level, Instant now,
                              Place place) {
   const Limit& limit = *level.limit;
-  if (!books_ && !is_held(plan, level)) return;
+  if (!is_kept(plan, level)) return;
   if (holds_ || limit.is_plain()) return update(level, now, place);
   const Demand nothing{Operation::kPeek, 0, highest_, limit.rate.capacity, now};
   more_ = 0;

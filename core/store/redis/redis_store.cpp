@@ -8,9 +8,9 @@
 
 #include "base/recycled.hpp"
 #include "store/redis/drivers/decide_task.hpp"
-#include "store/redis/drivers/loop.hpp"
+#include "store/remote/drivers/loop.hpp"
 #include "store/redis/drivers/plain_task.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 
@@ -196,20 +196,8 @@ Status RedisStore::ping() {
 }
 
 StoreStats RedisStore::stats() {
-  static_assert(StoreStats::kRoundTripBuckets == Traffic::kBuckets);
-  constexpr auto kRelaxed = std::memory_order_relaxed;
   StoreStats stats;
-  for (std::size_t i = 0; i < Traffic::kBuckets; ++i) {
-    stats.round_trips[i] = traffic_.round_trips[i].load(kRelaxed);
-  }
-  stats.round_trip_ns = traffic_.round_trip_ns.load(kRelaxed);
-  stats.connects = traffic_.connects.load(kRelaxed);
-  for (std::size_t i = 1; i < kFailureCount; ++i) {  // 0 is kNone
-    const std::int64_t count = traffic_.failures[i].load(kRelaxed);
-    if (count > 0) {
-      stats.troubles.push_back({failure_name(static_cast<Failure>(i)), count});
-    }
-  }
+  traffic_.add_to(&stats);
   return stats;
 }
 

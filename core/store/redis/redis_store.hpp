@@ -14,16 +14,21 @@
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
 #include "store/redis/common/settings.hpp"
-#include "store/redis/common/traffic.hpp"
-#include "store/redis/drivers/blocking_driver.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/drivers/blocking_driver.hpp"
+#include "store/remote/route/router.hpp"
 #include "store/redis/script/call.hpp"
 #include "store/store.hpp"
 
-namespace limitree::redis {
+namespace limitree::remote {
 
 class AsyncTask;  // drivers/loop.hpp
 class Loop;
+
+}  // namespace limitree::remote
+
+namespace limitree::redis {
+
 class PlainTask;
 
 class RedisStore final : public Store, private ForkGuard {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "store/shared/mapped_cells.hpp"
+#include "store/late_clock.hpp"
 
 namespace limitree::shared {
 
@@ -32,9 +33,6 @@ constexpr Duration kStalledFor = std::chrono::seconds(1);
 // How long a request waits for a lock before it gives back those that it has.
 // A running owner never holds a lock for that long.
 constexpr Duration kPatience = std::chrono::milliseconds(1);
-
-// A process whose clock is behind by less decides at the time of the others.
-constexpr Duration kMostBehind = std::chrono::seconds(60);
 
 Duration steady_time() {
   return std::chrono::steady_clock::now().time_since_epoch();
@@ -74,22 +72,6 @@ void rest(int round) {
 // Whether to ask the kernel about the owner in this round: it costs as much as
 // ten decisions.
 bool is_time_to_ask(int round) { return round % 4 == 3; }
-
-// "2026-11-24 05:31:21.004 UTC"
-std::string text_of(Instant at) {
-  using std::chrono::milliseconds;
-  const Instant second = std::chrono::floor<std::chrono::seconds>(at);
-  const auto seconds = static_cast<std::time_t>(second.time_since_epoch() /
-                                                std::chrono::seconds(1));
-  std::tm time{};
-  gmtime_r(&seconds, &time);
-  char text[64];
-  const std::size_t size =
-      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S.", &time);
-  const std::string millis =
-      std::to_string(1000 + (at - second) / milliseconds(1));
-  return std::string(text, size) + millis.substr(1) + " UTC";
-}
 
 }  // namespace
 

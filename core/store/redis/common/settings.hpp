@@ -1,19 +1,16 @@
-// What every connection of a Redis store has in common.
+// What a Redis store has beyond what every remote store has.
 
 #ifndef LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP
 #define LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
-#include "base/time.hpp"
-#include "io/tls_client_context.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/redis/common/url.hpp"
+#include "store/remote/common/settings.hpp"
 
 namespace limitree::redis {
-
-class TlsCertificates;  // tls_certificates.hpp
 
 // How a connection introduces itself, before the first command of a caller.
 struct Login {
@@ -34,23 +31,10 @@ struct Login {
   friend bool operator==(const Login&, const Login&) = default;
 };
 
-// Whether a blocking call looks for its answer before it sleeps: see
-// waiting.hpp.
-enum class LowLatency : std::uint8_t { kAuto, kOn, kOff };
-
-struct Settings {
+struct Settings : remote::Settings {
   Url url;
-  Login login;           // for nodes that keep buckets
-  Login sentinel_login;  // for sentinels; their db is always 0
-  TlsClientSettings tls;
-  std::shared_ptr<TlsCertificates> certificates;  // null without TLS
-
-  std::string prefix = "limitree:";  // of every key; holds no brace
-  Duration timeout = std::chrono::milliseconds(50);  // of a whole call
-  // Of an attempt to connect: TCP, TLS and login, once the address is known.
-  Duration connect_timeout = std::chrono::seconds(1);
-  std::int64_t connections = 4;  // per node, for blocking callers
-  LowLatency low_latency = LowLatency::kAuto;
+  Login login;              // for nodes that keep buckets
+  Login sentinel_login;     // for sentinels; their db is always 0
   bool share_calls = true;  // several requests in one call of a script
 
   // Where the limits of a second are, if not in the same place: another server,

@@ -39,9 +39,6 @@ struct Url {
 // Whether `text` has one of the schemes above.
 bool is_redis_url(std::string_view text);
 
-// "%40" as "@".  kInvalidConfig if it is not valid.
-Result<std::string> percent_decoded(std::string_view text);
-
 // kInvalidConfig with what is wrong, never showing user or password.
 Result<Url> parse_url(std::string_view text);
 

@@ -24,9 +24,9 @@
 #include "base/plan.hpp"
 #include "base/status.hpp"
 #include "store/redis/common/settings.hpp"
-#include "store/redis/drivers/attempt.hpp"
-#include "store/redis/route/router.hpp"
-#include "store/redis/route/task.hpp"
+#include "store/redis/drivers/retry.hpp"
+#include "store/remote/route/router.hpp"
+#include "store/remote/route/task.hpp"
 #include "store/redis/script/call.hpp"
 
 namespace limitree::redis {
@@ -48,7 +48,7 @@ class DecideTask final : public Task {
   std::size_t parts() const;
 
   Step start() override;
-  bool accepts(const redisReply& reply) override;
+  bool accepts(const Outcome& outcome) override;
   Step answered(Outcome outcome) override;
   Step resumed() override { return {Step::Kind::kSend}; }
   std::string_view bytes() const override { return bytes_; }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "store/redis/common/settings.hpp"
-#include "store/redis/drivers/attempt.hpp"
-#include "store/redis/route/task.hpp"
+#include "store/redis/drivers/retry.hpp"
+#include "store/remote/route/task.hpp"
 
 namespace limitree::redis {
 

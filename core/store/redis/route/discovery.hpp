@@ -12,8 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/route/node_set.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
+#include "store/remote/route/node_set.hpp"
+#include "store/remote/route/router.hpp"
 
 namespace limitree::redis {
 
@@ -74,8 +75,10 @@ class DiscoveringRouter : public Router {
 
   DiscoveringRouter(const Settings& settings, Traffic* traffic)
       : settings_(settings),
-        nodes_(settings.login, traffic),
-        sentinel_nodes_(settings.sentinel_login, traffic) {}
+        protocol_(settings.login),
+        sentinel_protocol_(settings.sentinel_login),
+        nodes_(protocol_, traffic),
+        sentinel_nodes_(sentinel_protocol_, traffic) {}
 
   // The servers that a discovery asks, in this order.  A server that could not
   // be asked, or answered with an error, is asked last from then on.
@@ -90,6 +93,8 @@ class DiscoveringRouter : public Router {
   }
 
   const Settings& settings_;
+  const RedisProtocol protocol_;
+  const RedisProtocol sentinel_protocol_;
   NodeSet nodes_;
   NodeSet sentinel_nodes_;  // none in a cluster
   std::mutex mutex_;

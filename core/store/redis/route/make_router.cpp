@@ -1,10 +1,13 @@
+#include "store/redis/route/make_router.hpp"
+
 #include <atomic>
 #include <chrono>
 
 #include "store/redis/route/cluster_router.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/route/router.hpp"
 #include "store/redis/route/sentinel_router.hpp"
 #include "store/redis/route/two_part_router.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
 
 namespace limitree::redis {
 
@@ -18,7 +21,8 @@ constexpr Duration kBetweenDrops = std::chrono::milliseconds(200);
 class SingleRouter final : public Router {
  public:
   SingleRouter(const Settings& settings, Traffic* traffic)
-      : node_(settings.url.endpoints.front(), settings.login, traffic) {}
+      : protocol_(settings.login),
+        node_(settings.url.endpoints.front(), protocol_, traffic) {}
 
   Node* route(const Target&) override { return &node_; }
 
@@ -31,6 +35,7 @@ class SingleRouter final : public Router {
   }
 
  private:
+  const RedisProtocol protocol_;
   Node node_;
   std::atomic<Monotonic> next_drop_{Monotonic{}};
 };

@@ -1,6 +1,8 @@
 #include "store/redis/route/two_part_router.hpp"
 
+#include "store/redis/route/make_router.hpp"
 #include "store/redis/route/slot.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
 
 namespace limitree::redis {
 
@@ -15,8 +17,10 @@ Router* TwoPartRouter::part(const Target& target) {
 
 // A node refers to the login of its part.
 bool TwoPartRouter::is_per_second(const Node* node) const {
-  return &node->login() == &per_second_settings_.login ||
-         &node->login() == &per_second_settings_.sentinel_login;
+  const Login& login =
+      static_cast<const RedisProtocol&>(node->protocol()).login();
+  return &login == &per_second_settings_.login ||
+         &login == &per_second_settings_.sentinel_login;
 }
 
 Router& TwoPartRouter::part_of(const Node* node) {
@@ -27,9 +31,10 @@ Node* TwoPartRouter::route(const Target& target) {
   return part(target)->route(target);
 }
 
-const Settings& TwoPartRouter::settings_of(const Node* node,
-                                           const Settings& of_store) const {
-  return is_per_second(node) ? per_second_settings_ : of_store;
+const remote::Settings& TwoPartRouter::settings_of(
+    const Node* node, const remote::Settings& of_store) const {
+  if (is_per_second(node)) return per_second_settings_;
+  return of_store;
 }
 
 Router::Check TwoPartRouter::check_due(Node* node, Monotonic now) {

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string_view>
 
-#include "store/redis/route/router.hpp"
+#include "store/redis/common/settings.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/route/router.hpp"
 
 namespace limitree::redis {
 
@@ -20,8 +22,8 @@ class TwoPartRouter final : public Router {
 
   Node* route(const Target& target) override;
   Router* part(const Target& target) override;
-  const Settings& settings_of(const Node* node,
-                              const Settings& of_store) const override;
+  const remote::Settings& settings_of(
+      const Node* node, const remote::Settings& of_store) const override;
   Check check_due(Node* node, Monotonic now) override;
   void checked(Node* node, const Outcome& outcome) override;
   bool learn(Node* node, const Target& target, const Outcome& outcome) override;

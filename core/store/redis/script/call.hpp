@@ -24,8 +24,9 @@
 #include "base/plan.hpp"
 #include "base/status.hpp"
 #include "store/redis/script/compiled_script.hpp"
-#include "store/redis/script/family.hpp"
-#include "store/redis/wire/command.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/remote/common/family.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 

@@ -10,7 +10,8 @@
 #include <string_view>
 
 #include "base/plan.hpp"
-#include "store/redis/script/family.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/remote/common/family.hpp"
 #include "store/redis/script/fragments.hpp"
 #include "store/redis/script/held_lua.hpp"
 #include "store/redis/script/level_numbers.hpp"

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/redis/wire/command.hpp"
+#include "store/redis/wire/resp.hpp"
 #include "store/siphash.hpp"
 
 namespace limitree::redis {

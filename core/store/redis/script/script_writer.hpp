@@ -6,7 +6,8 @@
 #include <string>
 
 #include "base/plan.hpp"
-#include "store/redis/script/family.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/remote/common/family.hpp"
 #include "store/redis/script/level_numbers.hpp"
 
 namespace limitree::redis {

@@ -4,7 +4,8 @@
 
 #include "io/failure.hpp"
 #include "io/secret_file.hpp"
-#include "store/redis/wire/command.hpp"
+#include "store/redis/common/error_reply.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 

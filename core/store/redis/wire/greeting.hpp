@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string>
 
-#include "store/redis/common/failure.hpp"
+#include "store/remote/common/failure.hpp"
 #include "store/redis/common/settings.hpp"
 
 namespace limitree::redis {

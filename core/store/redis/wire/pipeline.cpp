@@ -34,7 +34,7 @@ Outcome copy_of(const Outcome& outcome) {
   }
   Reader reader;
   reader.feed("-" + outcome.detail + "\r\n");
-  return Outcome::answered(reader.next());
+  return answered(reader.next());
 }
 
 constexpr std::string_view kAsking = "*1\r\n$6\r\nASKING\r\n";
@@ -84,7 +84,7 @@ void Joint::abandon(const Command* command) {
 
 void Joint::complete(Outcome outcome) noexcept {
   if (outcome.failure != Failure::kNone) return complete_all(outcome);
-  redisReply& reply = *outcome.reply;
+  redisReply& reply = reply_of(outcome);
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != commands_.size()) {
     return complete_all(made([] {
       return Outcome::lost(Outcome::Fate::kUnknown, Failure::kNoDecision,
@@ -95,7 +95,7 @@ void Joint::complete(Outcome outcome) noexcept {
     Reply part(std::exchange(reply.element[i], nullptr));
     if (commands_[i] == nullptr) continue;
     commands_[i]->complete(
-        made([&] { return Outcome::answered(std::move(part)); }));
+        made([&] { return answered(std::move(part)); }));
   }
 }
 
@@ -198,17 +198,17 @@ void Pipeline::append(Command* command, std::unique_ptr<Joint> joint) {
 
 void Pipeline::set_place(const Expected& expected, std::uint64_t number) {
   if (expected.joint == nullptr) {
-    if (expected.command != nullptr) expected.command->place_ = number;
+    if (expected.command != nullptr) expected.command->set_place(number);
     return;
   }
   for (Command* const command : expected.joint->commands()) {
-    if (command != nullptr) command->place_ = number;
+    if (command != nullptr) command->set_place(number);
   }
 }
 
 // Null if no reply is due to it.
 Expected* Pipeline::find(const Command* command) {
-  Expected* const due = expected_.at(command->place_);
+  Expected* const due = expected_.at(command->place());
   if (due == nullptr) return nullptr;
   const bool is_it = due->joint == nullptr ? due->command == command
                                            : due->joint->has(command);
@@ -248,7 +248,7 @@ bool Pipeline::abandon(const Command* command) {
   }
   const std::uint64_t size = found->end - first->begin;
   outbox_.take_back(first->begin, found->end);
-  std::uint64_t number = command->place_ - (asks ? 1 : 0);
+  std::uint64_t number = command->place() - (asks ? 1 : 0);
   for (Expected* later = found + 1; later != expected_.end(); ++later) {
     later->begin -= size;
     later->end -= size;
@@ -277,7 +277,7 @@ void Pipeline::answer(Reply reply) {
   // The command was redirected again, to where it came from: that would go
   // round and round, and no caller would learn that a permission is missing.
   if (no_asking_ != nullptr) reply = std::move(no_asking_);
-  Outcome outcome = Outcome::answered(std::move(reply));
+  Outcome outcome = answered(std::move(reply));
   if (outcome.failure == Failure::kNoScript && send_text(&expected.joint)) {
     return;
   }

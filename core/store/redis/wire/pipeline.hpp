@@ -16,8 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "store/redis/wire/command.hpp"
-#include "store/redis/wire/outbox.hpp"
+#include "store/redis/wire/resp.hpp"
+#include "store/remote/wire/command.hpp"
+#include "store/remote/wire/outbox.hpp"
 
 namespace limitree::redis {
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/wire/command.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/store/redis/resp_text.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/route/router.hpp"
 
 namespace limitree::redis {
 
@@ -35,7 +35,7 @@ inline Outcome outcome_of(const std::string& text) {
   if (text == "cancelled") {
     return Outcome::lost(Fate::kNotSent, Failure::kCancelled, "cancelled");
   }
-  return Outcome::answered(reply_of(text));
+  return answered(reply_of(text));
 }
 
 inline std::string bulk(const std::string& text) {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "store/redis/route/slot.hpp"
-#include "store/redis/route/task.hpp"
+#include "store/remote/route/task.hpp"
 #include "store/redis/route/topology_reply.hpp"
 
 namespace limitree::redis {
@@ -37,7 +37,7 @@ class KeyTask : public Task {
     target_.asking = false;
     switch (outcome.failure) {
       case Failure::kAsk:
-        target_.endpoint = parse_redirect(*outcome.reply).value().endpoint;
+        target_.endpoint = parse_redirect(reply_of(outcome)).value().endpoint;
         target_.asking = true;
         return {Step::Kind::kSend};
       case Failure::kMoved:

@@ -20,8 +20,8 @@
 
 #include "core/sanitizers.hpp"
 #include "core/store/redis/lateness.hpp"
-#include "store/redis/common/node.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/common/node.hpp"
+#include "store/remote/route/router.hpp"
 
 namespace limitree::redis {
 
@@ -55,7 +55,7 @@ inline std::string text_of(const Outcome& outcome) {
     return std::string("<") + failure_name(outcome.failure) + ": " +
            outcome.detail + ">";
   }
-  return {outcome.reply->str, static_cast<std::size_t>(outcome.reply->len)};
+  return {reply_of(outcome).str, static_cast<std::size_t>(reply_of(outcome).len)};
 }
 
 inline int open_descriptors() {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/store/redis/wire.hpp"
-#include "store/redis/wire/command.hpp"
+#include "store/remote/wire/command.hpp"
 
 namespace limitree::redis {
 

@@ -14,9 +14,9 @@
 
 #include "core/store/redis/count_task.hpp"
 #include "core/store/redis/lateness.hpp"
-#include "store/redis/common/traffic.hpp"
-#include "store/redis/drivers/blocking_driver.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/drivers/blocking_driver.hpp"
+#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/wire/command.hpp"
+#include "store/remote/wire/command.hpp"
 
 namespace limitree::redis {
 

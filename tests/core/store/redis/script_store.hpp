@@ -17,7 +17,7 @@
 #include "base/judge.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "store/redis/script/call.hpp"
-#include "store/redis/wire/command.hpp"
+#include "store/remote/wire/command.hpp"
 #include "store/store.hpp"
 
 namespace limitree::redis {

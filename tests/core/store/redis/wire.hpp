@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/wire/command.hpp"
-#include "store/redis/wire/connection.hpp"
+#include "store/remote/wire/command.hpp"
+#include "store/remote/wire/connection.hpp"
 
 namespace limitree::redis {
 
@@ -49,7 +49,7 @@ class TestCommand : public Command {
       return std::string(unsent ? "not sent: " : "unknown: ") +
              failure_name(outcome_.failure);
     }
-    const redisReply& reply = *outcome_.reply;
+    const redisReply& reply = reply_of(outcome_);
     if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
     if (reply.type == REDIS_REPLY_NIL) return "(nil)";
     if (reply.type == REDIS_REPLY_ARRAY) return "(array)";

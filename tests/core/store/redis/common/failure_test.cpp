@@ -1,4 +1,4 @@
-#include "store/redis/common/failure.hpp"
+#include "store/remote/common/failure.hpp"
 
 #include <gtest/gtest.h>
 

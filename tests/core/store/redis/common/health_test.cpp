@@ -1,4 +1,4 @@
-#include "store/redis/common/health.hpp"
+#include "store/remote/common/health.hpp"
 
 #include <gtest/gtest.h>
 

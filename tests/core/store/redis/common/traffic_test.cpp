@@ -1,4 +1,4 @@
-#include "store/redis/common/traffic.hpp"
+#include "store/remote/common/traffic.hpp"
 
 #include <gtest/gtest.h>
 

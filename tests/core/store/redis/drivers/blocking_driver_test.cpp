@@ -1,4 +1,4 @@
-#include "store/redis/drivers/blocking_driver.hpp"
+#include "store/remote/drivers/blocking_driver.hpp"
 
 #include <gtest/gtest.h>
 

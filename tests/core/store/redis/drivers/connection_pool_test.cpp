@@ -1,4 +1,4 @@
-#include "store/redis/drivers/connection_pool.hpp"
+#include "store/remote/drivers/connection_pool.hpp"
 
 #include <gtest/gtest.h>
 

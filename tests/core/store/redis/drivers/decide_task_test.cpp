@@ -14,7 +14,7 @@
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/redis/drivers/attempt.hpp"
+#include "store/remote/drivers/attempt.hpp"
 
 namespace limitree::redis {
 namespace {
@@ -41,7 +41,7 @@ Outcome error_reply(const std::string& text) {
   void* reply = nullptr;
   redisReaderGetReply(reader, &reply);
   redisReaderFree(reader);
-  return Outcome::answered(Reply(static_cast<redisReply*>(reply)));
+  return answered(Reply(static_cast<redisReply*>(reply)));
 }
 
 Limit limit_of(Duration interval, std::int64_t capacity,
@@ -75,7 +75,7 @@ class DecideTaskTest : public testing::Test {
     redisAppendFormattedCommand(context_.get(), bytes.data(), bytes.size());
     void* reply = nullptr;
     EXPECT_EQ(redisGetReply(context_.get(), &reply), REDIS_OK);
-    Outcome outcome = Outcome::answered(Reply(static_cast<redisReply*>(reply)));
+    Outcome outcome = answered(Reply(static_cast<redisReply*>(reply)));
     if (outcome.failure == Failure::kNoScript) {
       --sent_;
       ++scripts_;

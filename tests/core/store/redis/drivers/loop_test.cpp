@@ -1,4 +1,4 @@
-#include "store/redis/drivers/loop.hpp"
+#include "store/remote/drivers/loop.hpp"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-#include "store/redis/drivers/waiting.hpp"
+#include "store/remote/drivers/waiting.hpp"
 
 #include <gtest/gtest.h>
 

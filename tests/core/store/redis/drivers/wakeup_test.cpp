@@ -1,4 +1,4 @@
-#include "store/redis/drivers/wakeup.hpp"
+#include "store/remote/drivers/wakeup.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #include <gtest/gtest.h>
 
 #include "core/store/redis/by_hand.hpp"
-#include "store/redis/common/traffic.hpp"
-#include "store/redis/route/router.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 namespace {

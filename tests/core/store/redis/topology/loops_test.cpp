@@ -11,7 +11,7 @@
 #include "core/store/redis/load.hpp"
 #include "core/store/redis/topology/cluster_fixture.hpp"
 #include "core/store/redis/topology/sentinel_fixture.hpp"
-#include "store/redis/drivers/loop.hpp"
+#include "store/remote/drivers/loop.hpp"
 
 namespace limitree::redis::loops_test {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/redis/wire/command.hpp"
+#include "store/remote/wire/command.hpp"
 
 #include <gtest/gtest.h>
 
@@ -54,17 +54,17 @@ TEST(Command, WordsMayBeMadeInPlace) {
 }
 
 TEST(Outcome, OfAReply) {
-  const Outcome outcome = Outcome::answered(reply_of(":7\r\n"));
+  const Outcome outcome = answered(reply_of(":7\r\n"));
   EXPECT_EQ(outcome.fate, Outcome::Fate::kAnswered);
   EXPECT_EQ(outcome.failure, Failure::kNone);
   EXPECT_EQ(outcome.detail, "");
   ASSERT_NE(outcome.reply, nullptr);
-  EXPECT_EQ(outcome.reply->integer, 7);
+  EXPECT_EQ(reply_of(outcome).integer, 7);
 }
 
 TEST(Outcome, OfAnErrorReply) {
   const Outcome outcome =
-      Outcome::answered(reply_of("-NOSCRIPT No matching script.\r\n"));
+      answered(reply_of("-NOSCRIPT No matching script.\r\n"));
   EXPECT_EQ(outcome.fate, Outcome::Fate::kAnswered);
   EXPECT_EQ(outcome.failure, Failure::kNoScript);
   EXPECT_EQ(outcome.detail, "NOSCRIPT No matching script.");

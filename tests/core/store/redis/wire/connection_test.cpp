@@ -1,4 +1,4 @@
-#include "store/redis/wire/connection.hpp"
+#include "store/remote/wire/connection.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

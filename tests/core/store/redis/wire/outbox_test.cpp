@@ -1,4 +1,4 @@
-#include "store/redis/wire/outbox.hpp"
+#include "store/remote/wire/outbox.hpp"
 
 #include <gtest/gtest.h>
 

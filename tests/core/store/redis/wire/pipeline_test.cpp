@@ -68,7 +68,7 @@ TEST(ExpectedQueue, LosesSomeFromTheMiddle) {
 Outcome answered(std::string_view bytes) {
   Reader reader;
   reader.feed(bytes);
-  return Outcome::answered(reader.next());
+  return answered(reader.next());
 }
 
 class JointTest : public testing::Test {
@@ -233,7 +233,7 @@ class Numbered final : public Command {
 
   std::string_view bytes() const override { return bytes_; }
   void complete(Outcome outcome) noexcept override {
-    answer = outcome.reply->integer;
+    answer = reply_of(outcome).integer;
   }
 
   const int number;

@@ -22,9 +22,9 @@
 #include "io/dialer.hpp"
 #include "io/socket.hpp"
 #include "io/tls_stream.hpp"
-#include "store/redis/wire/outbox.hpp"
-#include "store/redis/wire/stream.hpp"
-#include "store/redis/wire/tls_certificates.hpp"
+#include "store/remote/wire/outbox.hpp"
+#include "store/remote/wire/stream.hpp"
+#include "store/remote/wire/tls_certificates.hpp"
 
 namespace limitree::redis::tls_test {
 namespace {

@@ -1,0 +1,413 @@
+#include "store/memcached/decision.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <random>
+#include <utility>
+
+#include "base/inline_vector.hpp"
+#include "store/buckets/mixed_decision.hpp"
+#include "store/entropy.hpp"
+#include "store/late_clock.hpp"
+#include "store/memcached/item_buckets.hpp"
+#include "store/memcached/memcached_dialog.hpp"
+#include "store/remote/drivers/attempt.hpp"
+
+namespace limitree::memcached {
+
+using remote::Failure;
+using remote::Outcome;
+
+namespace {
+
+// Servers refuse items of more than a mebibyte, with their own bytes.
+constexpr std::size_t kMaxItem = (std::size_t{1} << 20U) - 1024;
+
+// By a clock of the caller's no server can tell when an item is over.
+constexpr std::int64_t kCallersTtl = std::int64_t{24} * 60 * 60;
+
+// Between two attempts.  Twice as long each time, because there may be as many
+// others.
+constexpr std::int64_t kFirstPauseNs = 100'000;
+constexpr std::int32_t kMostDoublings = 5;
+
+Duration pause_after(std::int32_t attempt) {
+  thread_local std::minstd_rand random{
+      static_cast<std::uint32_t>(random_word())};
+  const std::int64_t longest = kFirstPauseNs
+                               << std::min(attempt, kMostDoublings);
+  return Duration(std::uniform_int_distribution<std::int64_t>(
+      longest / 8, longest)(random));
+}
+
+bool has_cell(const Limit& limit) {
+  return limit.holds() || is_window(limit.algorithm);
+}
+
+}  // namespace
+
+Decision::Decision(Plan* plan, Kind kind, const Context& context)
+    : plan_(plan), kind_(kind), context_(context) {
+  make_families();
+}
+
+Decision::~Decision() = default;
+
+void Decision::make_families() {
+  const auto count = static_cast<std::uint32_t>(plan_->levels.size());
+  std::vector<std::uint32_t> levels(count);
+  for (std::uint32_t i = 0; i < count; ++i) levels[i] = i;
+  const remote::Families families(*plan_, levels);
+  order_.assign(families.levels().begin(), families.levels().end());
+  std::uint32_t first = 0;
+  for (const remote::Families::Member& member : families.members()) {
+    FamilyItem& item = families_.emplace_back();
+    std::string key;
+    remote::append_key(*plan_, member.family, context_.settings.prefix, &key);
+    item.key = item_key(std::move(key), context_.settings.prefix);
+    item.node = context_.servers.of(item.key);
+    item.first = first;
+    item.levels = member.levels;
+    first += member.levels;
+  }
+  // All callers write in one order: then one of them is always the first.
+  if (families_.size() > 1) std::ranges::sort(families_, {}, &FamilyItem::key);
+}
+
+const std::vector<Decision::Part>& Decision::parts() const {
+  return refund_ != nullptr ? refund_->parts() : parts_;
+}
+
+Decision::Step Decision::start() { return read(); }
+
+Decision::Step Decision::read() {
+  for (const FamilyItem& family : families_) {
+    if (family.node != nullptr) continue;
+    status_ = Status(Error{Code::kStoreUnavailable,
+                           {"memcached: no server is known"},
+                           remote::failure_name(Failure::kResolve)});
+    return {};
+  }
+  return send(Phase::kRead);
+}
+
+// Makes the parts of a phase, one for each server.
+Decision::Step Decision::send(Phase phase) {
+  phase_ = phase;
+  conflict_ = false;
+  parts_.clear();
+  for (std::uint32_t i = 0; i < families_.size(); ++i) {
+    const FamilyItem& family = families_[i];
+    const bool takes_part =
+        phase == Phase::kUndo   ? family.written
+        : phase == Phase::kRead ? !family.written
+                                : family.write != FamilyItem::Write::kNone &&
+                                      !family.written;
+    if (!takes_part) continue;
+    auto part = std::ranges::find(parts_, family.node, &Part::node);
+    if (part == parts_.end()) {
+      part = parts_.insert(part, {family.node, {}, 0, {}});
+    }
+    ++part->replies;
+    part->families.push_back(i);
+    switch (phase) {
+      case Phase::kRead:
+        family.append_get(&part->bytes);
+        break;
+      case Phase::kWrite:
+        family.append_write(families_.size() > 1, &part->bytes);
+        break;
+      case Phase::kUndo:
+        family.append_undo(&part->bytes);
+        break;
+    }
+  }
+  return parts_.empty() ? next() : Step{Step::Kind::kSend};
+}
+
+bool Decision::answered(std::size_t part, const Outcome& outcome) {
+  if (refund_ != nullptr) return refund_->answered(part, outcome);
+  in_time_ &= !is_out_of_time(outcome.failure);
+  const std::vector<std::uint32_t>& families = parts_[part].families;
+  if (outcome.fate == Outcome::Fate::kAnswered) {
+    Responses& responses = responses_of(outcome);
+    for (std::size_t i = 0; i < families.size(); ++i) {
+      take(&families_[families[i]], &responses[i]);
+    }
+  }
+  if (outcome.failure != Failure::kNone && phase_ != Phase::kUndo &&
+      status_.ok()) {
+    const std::string where = parts_[part].node->endpoint().text();
+    const bool is_late = attempts_ > 0 && phase_ == Phase::kRead && !in_time_;
+    status_ = is_late ? Status(Error{Code::kStoreTimeout,
+                                     {families_[families[0]].key +
+                                      ": other callers have changed it " +
+                                      std::to_string(attempts_) + " times"},
+                                     failure_name(Failure::kConflict)})
+                      : failure_of(outcome, where);
+  }
+  return phase_ != Phase::kUndo && (conflict_ || !status_.ok());
+}
+
+// Takes the response to the line of a family.
+void Decision::take(FamilyItem* family, Response* response) {
+  using Answer = Response::Kind;
+  switch (phase_) {
+    case Phase::kRead:
+      family->exists = response->kind == Answer::kValue;
+      family->cas = response->cas;
+      family->bytes = std::move(response->text);
+      break;
+    case Phase::kWrite:
+      family->written = response->kind == Answer::kDone;
+      family->written_cas = response->cas;
+      conflict_ |= !family->written && response->kind != Answer::kError;
+      break;
+    case Phase::kUndo:
+      // What has been evicted by now is full again.
+      if (response->kind == Answer::kExists) {
+        const auto index =
+            static_cast<std::uint32_t>(family - families_.data());
+        debts_.push_back({index, Operation::kRefund});
+        if (plan_->operation == Operation::kReserve) {
+          debts_.push_back({index, Operation::kSettle});
+        }
+      }
+      break;
+  }
+}
+
+// Whether a request that starts again takes back what it has written.
+bool Decision::takes_back() const {
+  return kind_ == Kind::kDecide && is_asked(plan_->operation);
+}
+
+Decision::Step Decision::next() {
+  if (refund_ != nullptr) {
+    const Step step = refund_->next();
+    return step.kind == Step::Kind::kDone ? refund() : step;
+  }
+  switch (phase_) {
+    case Phase::kRead:
+      return status_.ok() ? decide() : Step{};
+    case Phase::kWrite:
+      if (status_.ok() && !conflict_) return {};
+      return takes_back() && in_time_ ? send(Phase::kUndo) : settle();
+    case Phase::kUndo:
+      break;
+  }
+  // What could not be undone stays charged.
+  for (FamilyItem& family : families_) family.written = false;
+  return refund();
+}
+
+Decision::Step Decision::resumed() {
+  return refund_ != nullptr ? refund_->resumed() : read();
+}
+
+// Gives back what could not be undone, one debt after the other.
+Decision::Step Decision::refund() {
+  refund_.reset();
+  while (!debts_.empty() && in_time_) {
+    make_refund(debts_.back());
+    debts_.pop_back();
+    if (refund_plan_->levels.empty()) continue;
+    refund_ = std::make_unique<Decision>(refund_plan_.get(), Kind::kDecide,
+                                         context_);
+    const Step step = refund_->start();
+    if (step.kind != Step::Kind::kDone) return step;
+    refund_.reset();
+  }
+  return settle();
+}
+
+// What was charged by the attempt that is given up; what was held is settled
+// with nothing used.
+void Decision::make_refund(const Debt& debt) {
+  const FamilyItem& family = families_[debt.family];
+  const bool cancels = debt.operation == Operation::kSettle;
+  refund_plan_ = std::make_unique<Plan>(debt.operation);
+  refund_plan_->reservation = plan_->reservation;
+  for (const Segment& segment : plan_->segments) {
+    refund_plan_->segments.push_back(segment);
+  }
+  for (std::uint32_t i = 0; i < family.levels; ++i) {
+    const Level& level = plan_->levels[order_[family.first + i]];
+    const bool held = plan_->operation == Operation::kReserve &&
+                      level.limit->holds();
+    if (!level.verdict.charged || held != cancels) continue;
+    refund_plan_->add_level(level.limit, level.first, level.depth,
+                            cancels ? 0 : level.cost);
+    refund_plan_->levels.back().again = level.again;
+  }
+}
+
+// Ends a request that has failed, and starts the others again.
+Decision::Step Decision::settle() {
+  if (!status_.ok()) return {};
+  const Duration pause = pause_after(attempts_++);
+  return {Step::Kind::kPause, pause};
+}
+
+Decision::Step Decision::decide() {
+  read_at_ = now_ = context_.clock.now();
+  for (FamilyItem& family : families_) {
+    status_ = load(&family);
+    if (!status_.ok()) return {};
+  }
+  if (kind_ == Kind::kForget) {
+    for (FamilyItem& family : families_) forget_levels(&family);
+  } else {
+    status_ = decide_levels();
+  }
+  for (FamilyItem& family : families_) {
+    if (status_.ok() && !family.written) status_ = save(&family);
+  }
+  return status_.ok() ? send(Phase::kWrite) : Step{};
+}
+
+Status Decision::load(FamilyItem* family) {
+  family->item = {};
+  if (!family->written) family->write = FamilyItem::Write::kNone;
+  if (!family->exists) return {};
+  const auto failure = [&](Failure why, const std::string& what) {
+    return to_status(why, family->node->endpoint().text(),
+                     family->key + ": " + what);
+  };
+  if (const char* const wrong = decode(family->bytes, &family->item)) {
+    family->item = {};
+    // It is forgotten as a whole.
+    return kind_ == Kind::kForget ? Status()
+                                  : failure(Failure::kNoDecision, wrong);
+  }
+  const Instant latest = family->item.latest;
+  family->old_ttl = ttl_for(saturating_sub(family->item.over(), read_at_));
+  // A caller may set its own clock back, as tests do.
+  const bool is_set_back =
+      context_.writer != 0 && family->item.writer == context_.writer;
+  if (latest <= now_ || is_set_back) return {};
+  if (saturating_sub(latest, read_at_) > kMostBehind) {
+    return failure(Failure::kClock, "the clock of this process shows " +
+                                        text_of(read_at_) +
+                                        ", and another one has used it at " +
+                                        text_of(latest));
+  }
+  now_ = latest;
+  return {};
+}
+
+// Sets the names of all levels in their items, and which bucket each has.
+void Decision::load_buckets(ItemBucket* buckets,
+                            std::vector<std::string>* names,
+                            std::uint32_t* bucket_of) const {
+  const bool any_again =
+      std::ranges::any_of(plan_->levels, [](const Level& l) { return l.again; });
+  for (const FamilyItem& family : families_) {
+    std::map<std::string_view, std::uint32_t> known;
+    for (std::uint32_t i = 0; i < family.levels; ++i) {
+      const std::uint32_t index = order_[family.first + i];
+      const Level& level = plan_->levels[index];
+      std::string& name = (*names)[index];
+      remote::append_field(*plan_, remote::family_of(*plan_, level), level,
+                           &name);
+      bucket_of[index] = index;
+      if (any_again) {
+        const auto [first, is_new] = known.try_emplace(name, index);
+        bucket_of[index] = first->second;
+        if (!is_new) continue;
+      }
+      const std::size_t field = family.item.find(name);
+      if (field != Item::kNone) buckets[index].load(family.item.fields[field]);
+    }
+  }
+}
+
+// The same code as in the memory store, with the buckets of the items.
+Status Decision::decide_levels() {
+  if (plan_->found != nullptr) plan_->found->clear();
+  const std::size_t count = plan_->levels.size();
+  const auto buckets = std::make_unique<ItemBucket[]>(count);
+  std::vector<std::string> names(count);
+  InlineVector<std::uint32_t, 8> bucket_of;  // of each level
+  InlineVector<std::uint64_t, 8> tags;       // nobody reads them
+  bucket_of.resize(count);
+  load_buckets(buckets.get(), &names, bucket_of.data());
+  for (std::size_t i = 0; i < count; ++i) tags.push_back(~std::uint64_t{i});
+  InlineVector<MixedLevel<ItemBucket::Place>, 4> mixed;
+  mixed.resize(count);
+  Status status = decide_mixed_levels(
+      MixedRequest{plan_, now_, {tags.data(), count}}, &mixed,
+      [&](std::size_t i) { return buckets[bucket_of[i]].place(); },
+      [] { return Status(); });
+  if (!status.ok()) return status;
+  std::vector<bool> saved(count);  // of each bucket
+  for (FamilyItem& family : families_) {
+    if (family.written) continue;
+    std::vector<Field> more;
+    for (std::uint32_t i = 0; i < family.levels; ++i) {
+      const std::uint32_t index = order_[family.first + i];
+      const Level& level = plan_->levels[index];
+      const std::uint32_t bucket = bucket_of[index];
+      const bool changes =
+          level.verdict.charged || mixed[index].is_kept(*plan_, level);
+      if (!changes || saved[bucket]) continue;
+      saved[bucket] = true;
+      family.write = FamilyItem::Write::kSet;
+      const std::size_t known = family.item.find(names[index]);
+      Field& field = known == Item::kNone ? more.emplace_back()
+                                          : family.item.fields[known];
+      if (!buckets[bucket].save(has_cell(*level.limit), now_, &field)) {
+        field.over = kLongAgo;
+      }
+      field.name = std::move(names[index]);
+    }
+    std::ranges::move(more, std::back_inserter(family.item.fields));
+  }
+  return {};
+}
+
+void Decision::forget_levels(FamilyItem* family) {
+  if (!family->exists || family->written) return;
+  family->write = FamilyItem::Write::kSet;
+  for (std::uint32_t i = 0; i < family->levels; ++i) {
+    const Level& level = plan_->levels[order_[family->first + i]];
+    std::string name;
+    remote::append_field(*plan_, remote::family_of(*plan_, level), level,
+                         &name);
+    const std::size_t field = family->item.find(name);
+    if (field != Item::kNone) family->item.fields[field].over = kLongAgo;
+  }
+}
+
+// Makes the new bytes of an item that is to be written.
+Status Decision::save(FamilyItem* family) {
+  if (family->write == FamilyItem::Write::kNone) return {};
+  Item& item = family->item;
+  std::erase_if(item.fields,
+                [this](const Field& field) { return field.over <= now_; });
+  if (item.fields.empty()) {
+    family->write = family->exists ? FamilyItem::Write::kDelete
+                                   : FamilyItem::Write::kNone;
+    return {};
+  }
+  std::ranges::sort(item.fields, {}, &Field::name);
+  item.latest = now_;
+  item.writer = context_.writer;
+  family->next.clear();
+  encode(item, &family->next);
+  if (family->next.size() > kMaxItem || item.fields.size() > kMaxFields) {
+    return to_status(Failure::kTooLarge, family->node->endpoint().text(),
+                     family->key + ": an item of " +
+                         std::to_string(family->next.size()) + " bytes");
+  }
+  family->ttl = ttl_for(saturating_sub(item.over(), read_at_));
+  if (context_.clock.is_callers()) {
+    for (std::int64_t* const ttl : {&family->ttl, &family->old_ttl}) {
+      if (*ttl != 0) *ttl = std::max(*ttl, kCallersTtl);
+    }
+  }
+  return {};
+}
+
+}  // namespace limitree::memcached

@@ -1,0 +1,128 @@
+// One request of the limiter through memcached: reads its families, decides, and
+// writes what has changed, each on the condition that nobody else has.
+//
+//   read -> decide -> (write -> (undo -> refund ->) read ...)
+//
+// If others were faster, it starts again after a short pause.  What it had
+// written to other families by then is taken back: the old bytes, if nobody has
+// changed the item since; or else it is read again, and a refund written.  So
+// the admitted total never exceeds a limit: what was charged for a moment can
+// deny another request, but not admit one.
+//
+// Operations that are never denied leave what they have written: each of their
+// families is independent of the others.
+//
+// Does no I/O.
+
+#ifndef LIMITREE_STORE_MEMCACHED_DECISION_HPP
+#define LIMITREE_STORE_MEMCACHED_DECISION_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/plan.hpp"
+#include "base/status.hpp"
+#include "base/time.hpp"
+#include "store/clock.hpp"
+#include "store/memcached/family_item.hpp"
+#include "store/memcached/reader.hpp"
+#include "store/memcached/servers.hpp"
+#include "store/memcached/settings.hpp"
+#include "store/remote/common/family.hpp"
+#include "store/remote/route/task.hpp"
+#include "store/remote/wire/command.hpp"
+
+namespace limitree::memcached {
+
+class ItemBucket;  // item_buckets.hpp
+
+// What all requests of a store have in common.
+struct Context {
+  const Settings& settings;
+  const Servers& servers;
+  const Clock& clock;
+  std::uint64_t writer;  // who we are, if the clock is the caller's; or 0
+};
+
+class Decision {
+ public:
+  enum class Kind : std::uint8_t { kDecide, kForget };
+
+  // Carries out plan->operation, or forgets the buckets of its levels.
+  // Everything must outlive it.
+  Decision(Plan* plan, Kind kind, const Context& context);
+  ~Decision();
+
+  // What is to be sent to one server.  Those of a step may be sent at the same
+  // time.
+  struct Part {
+    remote::Node* node;
+    std::string bytes;
+    std::size_t replies;
+    std::vector<std::uint32_t> families;  // in the order of the replies
+  };
+
+  remote::Task::Step start();
+  const std::vector<Part>& parts() const;
+  // What became of a part.  True: the others that have not been sent need not
+  // be.
+  bool answered(std::size_t part, const remote::Outcome& outcome);
+  // Goes on once the parts that were sent have been answered.
+  remote::Task::Step next();
+  remote::Task::Step resumed();
+
+  Status take_status() { return std::move(status_); }
+
+ private:
+  using Step = remote::Task::Step;
+  enum class Phase : std::uint8_t { kRead, kWrite, kUndo };
+
+  // A family, and how what it was charged is given back.
+  struct Debt {
+    std::uint32_t family;
+    Operation operation;
+  };
+
+  void make_families();
+  Step send(Phase phase);
+  Step read();
+  Step decide();
+  Step take_back();
+  Step refund();
+  Step settle();
+  Status load(FamilyItem* family);
+  Status decide_levels();
+  void load_buckets(ItemBucket* buckets, std::vector<std::string>* names,
+                    std::uint32_t* bucket_of) const;
+  void forget_levels(FamilyItem* family);
+  Status save(FamilyItem* family);
+  void take(FamilyItem* family, Response* response);
+  bool takes_back() const;
+  void make_refund(const Debt& debt);
+
+  Plan* const plan_;
+  const Kind kind_;
+  const Context& context_;
+
+  std::vector<std::uint32_t> order_;  // levels, family after family
+  std::vector<FamilyItem> families_;
+  Phase phase_ = Phase::kRead;
+  std::vector<Part> parts_;
+  Instant read_at_{};  // of the clock of this process
+  Instant now_{};      // the same, or later
+  std::int32_t attempts_ = 0;
+  bool conflict_ = false;
+  bool in_time_ = true;
+  Status status_;
+  // What is to be given back, and the one under way.
+  std::vector<Debt> debts_;
+  std::unique_ptr<Plan> refund_plan_;
+  std::unique_ptr<Decision> refund_;
+};
+
+}  // namespace limitree::memcached
+
+#endif  // LIMITREE_STORE_MEMCACHED_DECISION_HPP

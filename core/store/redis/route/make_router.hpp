@@ -1,0 +1,21 @@
+// The router for the topology of a Redis store.
+
+#ifndef LIMITREE_STORE_REDIS_ROUTE_MAKE_ROUTER_HPP
+#define LIMITREE_STORE_REDIS_ROUTE_MAKE_ROUTER_HPP
+
+#include <memory>
+
+#include "store/redis/common/settings.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/route/router.hpp"
+
+namespace limitree::redis {
+
+// For a store, and for one of its parts.  Everything must outlive it.
+std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
+std::unique_ptr<Router> make_part_router(const Settings& settings,
+                                         Traffic* traffic);
+
+}  // namespace limitree::redis
+
+#endif  // LIMITREE_STORE_REDIS_ROUTE_MAKE_ROUTER_HPP

@@ -1,0 +1,36 @@
+// What every connection of a store has in common.
+
+#ifndef LIMITREE_STORE_REMOTE_COMMON_SETTINGS_HPP
+#define LIMITREE_STORE_REMOTE_COMMON_SETTINGS_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/time.hpp"
+#include "io/tls_client_context.hpp"
+
+namespace limitree::remote {
+
+class TlsCertificates;  // wire/tls_certificates.hpp
+
+// Whether a blocking call looks for its answer before it sleeps: see
+// waiting.hpp.
+enum class LowLatency : std::uint8_t { kAuto, kOn, kOff };
+
+struct Settings {
+  TlsClientSettings tls;
+  std::shared_ptr<TlsCertificates> certificates;  // null without TLS
+
+  std::string prefix = "limitree:";  // of every key; holds no brace
+  Duration timeout = std::chrono::milliseconds(50);  // of a whole call
+  // Of an attempt to connect: TCP, TLS and login, once the address is known.
+  Duration connect_timeout = std::chrono::seconds(1);
+  std::int64_t connections = 4;  // per node, for blocking callers
+  LowLatency low_latency = LowLatency::kAuto;
+};
+
+}  // namespace limitree::remote
+
+#endif  // LIMITREE_STORE_REMOTE_COMMON_SETTINGS_HPP

@@ -1,0 +1,67 @@
+// Drives tasks for callers that block.
+
+#ifndef LIMITREE_STORE_REMOTE_DRIVERS_BLOCKING_DRIVER_HPP
+#define LIMITREE_STORE_REMOTE_DRIVERS_BLOCKING_DRIVER_HPP
+
+#include <array>
+#include <mutex>
+
+#include "store/remote/common/settings.hpp"
+#include "store/remote/drivers/connection_pool.hpp"
+#include "store/remote/route/router.hpp"
+#include "store/remote/route/task.hpp"
+
+namespace limitree::remote {
+
+// May be used from several threads at once.
+class BlockingDriver {
+ public:
+  // Everything must outlive it.
+  BlockingDriver(Router* router, const Settings& settings)
+      : router_(router), settings_(settings) {}
+  BlockingDriver(const BlockingDriver&) = delete;
+  BlockingDriver& operator=(const BlockingDriver&) = delete;
+
+  // Carries `task` through to its end, which comes within `timeout`, or later
+  // by as much as this thread could not run.  The task keeps the result.
+  //
+  // Where no server is known, the first caller asks and the others wait for it.
+  void run(Task* task, Duration timeout);
+
+  // Around fork(): takes and releases its lock and those of its connections.
+  // REQUIRES: the router has been locked before, and is released after.
+  void before_fork();
+  void after_fork_in_parent();
+  void after_fork_in_child();
+
+ private:
+  struct Waiting;
+
+  // Of one part of the router.
+  struct Discovery {
+    bool under_way = false;
+    Waiting* waiting = nullptr;  // for the caller that discovers: a list
+  };
+
+  ConnectionPool& pool_of(Node* node);
+  Outcome send(Task* task, Patience* patience);
+  Node* find(const Target& target, Patience* patience);
+  bool discover(const Target& target, Patience* patience);
+  bool lead(const Target& target, Patience* patience);
+  bool follow(Discovery* discovery, Waiting* me, Patience* patience);
+  bool run_discovery(Router* part, Patience* patience);
+  Discovery& discovery_of(const Target& target) {
+    return discoveries_[target.per_second ? 1 : 0];
+  }
+  void check(Node* node);
+  void for_each_pool(void (ConnectionPool::*call)());
+
+  Router* const router_;
+  const Settings& settings_;
+  std::mutex mutex_;
+  std::array<Discovery, 2> discoveries_;  // guarded by mutex_
+};
+
+}  // namespace limitree::remote
+
+#endif  // LIMITREE_STORE_REMOTE_DRIVERS_BLOCKING_DRIVER_HPP

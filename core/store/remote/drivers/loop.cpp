@@ -1,0 +1,144 @@
+#include "store/remote/drivers/loop.hpp"
+
+#include <algorithm>
+
+namespace limitree::remote {
+
+Loop::Loop(Router* router, const Settings& settings, Finished finished)
+    : router_(router), settings_(settings), finished_(std::move(finished)) {
+  watch_forks();
+}
+
+Loop::~Loop() {
+  unwatch_forks();
+  close();
+}
+
+int Loop::fd() {
+  const std::lock_guard lock(start_mutex_);
+  return fd_locked();
+}
+
+// If it could not be made, the next call tries again.
+int Loop::fd_locked() {
+  if (closed_) return -1;
+  if (poller_ == nullptr || poller_->fd() == -1) {
+    poller_ = std::make_unique<Poller>();
+  }
+  return poller_->fd();
+}
+
+void Loop::start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time) {
+  {
+    const std::lock_guard lock(start_mutex_);
+    if (fd_locked() != -1) {
+      const std::size_t count = started_.size() + tasks.size();
+      if (count > started_.capacity()) started_.reserve(2 * count);
+      for (std::unique_ptr<AsyncTask>& task : tasks) {
+        started_.push_back({std::move(task), std::min(time, time_limit_)});
+      }
+      wake_locked();
+      return;
+    }
+    for (const std::unique_ptr<AsyncTask>& task : tasks) {
+      task->status = closed_ ? Status(Code::kCancelled, "the store is closed")
+                             : Status(Code::kStoreUnavailable,
+                                      "no descriptor left for the event loop");
+    }
+  }
+  hand_back(tasks);
+}
+
+void Loop::set_wakeups(bool on) {
+  const std::lock_guard lock(start_mutex_);
+  wakes_ = on;
+  if (!started_.empty()) wake_locked();
+}
+
+void Loop::set_time_limit(Duration limit) {
+  const std::lock_guard lock(start_mutex_);
+  time_limit_ = limit;
+}
+
+void Loop::wake_locked() {
+  if (wakes_ && !std::exchange(woken_, true)) poller_->wake();
+}
+
+void Loop::run() {
+  EventDriver::Tasks finished = std::move(spare_finished_);
+  turn(&finished);
+  hand_back(finished);
+  finished.clear();
+  spare_finished_ = std::move(finished);
+}
+
+void Loop::turn(EventDriver::Tasks* finished) {
+  const std::lock_guard run_lock(run_mutex_);
+  {
+    const std::lock_guard lock(start_mutex_);
+    if (poller_ == nullptr || poller_->fd() == -1) return;
+  }
+  if (driver_ == nullptr) {
+    driver_ = std::make_unique<EventDriver>(router_, settings_, poller_.get());
+  }
+  // Clears the wake-up before it takes the tasks that caused it.
+  driver_->read();
+  std::vector<Started> started = std::move(spare_started_);
+  {
+    const std::lock_guard lock(start_mutex_);
+    started.swap(started_);
+    woken_ = false;
+  }
+  for (Started& one : started) {
+    driver_->add(std::move(one.task), one.time);
+  }
+  started.clear();
+  spare_started_ = std::move(started);
+  driver_->work(finished);
+}
+
+void Loop::close() {
+  EventDriver::Tasks tasks;
+  {
+    const std::lock_guard run_lock(run_mutex_);
+    const std::lock_guard lock(start_mutex_);
+    closed_ = true;
+    if (driver_ != nullptr) tasks = driver_->cancel_all();
+    for (Started& one : started_) {
+      one.task->status = Status(Code::kCancelled, "the store is closed");
+      tasks.push_back(std::move(one.task));
+    }
+    started_.clear();
+    driver_.reset();
+    poller_.reset();
+  }
+  hand_back(tasks);
+}
+
+void Loop::hand_back(std::span<std::unique_ptr<AsyncTask>> tasks) {
+  if (!tasks.empty()) finished_(tasks);
+}
+
+void Loop::before_fork() {
+  run_mutex_.lock();
+  start_mutex_.lock();
+}
+
+void Loop::after_fork() {
+  start_mutex_.unlock();
+  run_mutex_.unlock();
+}
+
+// The epoll instance is shared with the parent, and must not learn that the
+// child closes its copies of the descriptors.
+void Loop::after_fork_in_child() {
+  if (driver_ != nullptr) driver_->abandon_after_fork();
+  driver_.reset();
+  poller_.reset();
+  started_.clear();
+  woken_ = false;
+  start_mutex_.unlock();
+  run_mutex_.unlock();
+}
+
+}  // namespace limitree::remote

@@ -1,0 +1,106 @@
+// Drives tasks for callers that do not block: inside the host's event loop, by
+// way of one descriptor to watch.  Several loops may share a router: what one
+// of them learns about the servers, all know.
+//
+// It has one connection for each node.  What is started during one turn of the
+// host's loop goes out in one write, with the next run(); a host that calls it
+// at the end of such a turn need not come back for that.  What one run()
+// finished is handed over in one call.
+
+#ifndef LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP
+#define LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "io/poller.hpp"
+#include "store/fork_guard.hpp"
+#include "store/remote/common/settings.hpp"
+#include "store/remote/drivers/event_driver.hpp"
+#include "store/remote/route/router.hpp"
+#include "store/store.hpp"
+
+namespace limitree::remote {
+
+class Loop final : public StoreLoop, private ForkGuard {
+ public:
+  // Called with each task exactly once, from within run() or close(), or from
+  // within start() if nothing can be started any more.  May take the tasks, and
+  // may start new ones; must not close or destroy the loop.
+  using Finished = std::function<void(std::span<std::unique_ptr<AsyncTask>>)>;
+
+  // Opens nothing yet.  Everything must outlive it.
+  Loop(Router* router, const Settings& settings, Finished finished);
+  ~Loop() override;  // close()
+
+  // Readable when run() should be called; made on first use, -1 if it could not
+  // be made.  Another one after fork().  From any thread.
+  int fd() override;
+
+  // Carries the task through to its end, within `time` from the next run() on;
+  // the delay of a later run() is added to that.  From any thread.
+  void start(std::unique_ptr<AsyncTask> task, Duration time) {
+    start({&task, 1}, time);
+  }
+  // The same for several; takes all of them, or throws.
+  void start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time);
+
+  // Whether start() makes the descriptor readable, as it does at first.  If
+  // not, the caller of start() calls run() before the host waits again.
+  void set_wakeups(bool on) override;
+
+  // The longest `time` that start() gives from now on.
+  void set_time_limit(Duration limit) override;
+
+  // Does what is to be done; never waits for a server.  From any thread, but
+  // one at a time.
+  void run() override;
+
+  // Hands back everything as kCancelled and closes the connections.
+  void close();
+
+ private:
+  struct Started {
+    std::unique_ptr<AsyncTask> task;
+    Duration time;
+  };
+
+  int fd_locked();
+  void wake_locked();
+  void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
+  void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
+
+  // The child forgets what is under way without reporting it: it belongs to
+  // the parent.
+  void before_fork() override;
+  void after_fork() override;
+  void after_fork_in_child() override;
+
+  Router* const router_;
+  const Settings& settings_;
+  const Finished finished_;
+
+  std::mutex run_mutex_;  // taken before start_mutex_
+  std::unique_ptr<EventDriver> driver_;
+
+  // Empty: their memory, for the next run().
+  std::vector<Started> spare_started_;
+  std::vector<std::unique_ptr<AsyncTask>> spare_finished_;
+
+  std::mutex start_mutex_;
+  std::unique_ptr<Poller> poller_;  // destroyed only with both mutexes held
+  std::vector<Started> started_;
+  Duration time_limit_ = Duration::max();
+  bool wakes_ = true;
+  bool woken_ = false;  // the descriptor is readable for started_ already
+  bool closed_ = false;
+};
+
+}  // namespace limitree::remote
+
+#endif  // LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP

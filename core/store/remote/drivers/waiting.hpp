@@ -1,0 +1,168 @@
+// How callers wait for their answers: until when, and how.
+
+#ifndef LIMITREE_STORE_REMOTE_DRIVERS_WAITING_HPP
+#define LIMITREE_STORE_REMOTE_DRIVERS_WAITING_HPP
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "store/remote/common/health.hpp"
+#include "store/remote/common/settings.hpp"
+#include "store/remote/wire/read_end.hpp"
+
+namespace limitree::remote {
+
+// How much longer a blocking caller waits: its deadline, which measures the
+// server and not the caller.
+//
+// A caller that waits looks at the clock with every beat at least.  Where far
+// more time has passed between two looks, the thread did not run (no processor
+// was free, or the process was stopped), and the deadline moves by that much.
+//
+// Knows no clock.
+class Patience {
+ public:
+  static constexpr Duration kBeat = ReadEnd::kBeat;
+  // recv() counts in ticks of the kernel, of 4 or 10 ms, and may take one more.
+  static constexpr Duration kLateTimer = std::chrono::milliseconds(15);
+
+  // How much of the time between two looks the thread did not run: what goes
+  // beyond a beat, unless that is no more than a timer may be late.
+  static Duration lost(Duration between) {
+    return between > kBeat + kLateTimer ? between - kBeat : Duration::zero();
+  }
+
+  Patience(Monotonic now, Monotonic deadline)
+      : looked_(now), deadline_(deadline) {}
+
+  // Notes that the thread runs at `now`, and returns `now`.
+  Monotonic look(Monotonic now) {
+    if (now <= looked_) return looked_;
+    deadline_ += lost(now - looked_);
+    return looked_ = now;
+  }
+
+  // The same after a wait that was meant to take this long, and so counts.
+  void look_after(Duration wait, Monotonic now) {
+    looked_ += wait;
+    look(now);
+  }
+
+  // Notes that no server was asked so far: the caller waited for other threads,
+  // or did not run.
+  void skip_to(Monotonic now) {
+    if (now <= looked_) return;
+    deadline_ += now - looked_;
+    looked_ = now;
+  }
+
+  // As of the last look.
+  Monotonic looked() const { return looked_; }
+  bool over() const { return looked_ >= deadline_; }
+  Duration left() const { return deadline_ - looked_; }
+  Monotonic wait_until() const { return std::min(deadline_, looked_ + kBeat); }
+
+  // Half of the time that is left, for one of several servers; then
+  // look_after() it was used.
+  Patience half() const { return {looked_, looked_ + left() / 2}; }
+  void look_after(const Patience& part) {
+    deadline_ += part.deadline_ - (looked_ + left() / 2);
+    looked_ = part.looked_;
+  }
+
+ private:
+  Monotonic looked_;
+  Monotonic deadline_;
+};
+
+// The time of an event loop: that in which it waits and would hear a server.
+//
+// It stands still while the loop runs, because what is started then is sent at
+// the end, and when a run comes later than it was wanted: the host was busy, or
+// the machine had no processor to give.
+//
+// Knows no clock.
+class RunningTime {
+ public:
+  // No run is that long, and no timer that late, in a process that has a
+  // processor and nothing else to do.
+  static constexpr Duration kShort = std::chrono::milliseconds(1);
+
+  // A run begins: returns its time.
+  Monotonic begin(Monotonic real) {
+    began_ = real;
+    const Monotonic due = std::max(wanted_, ended_);
+    if (real > due) lose(real - due);
+    return real - lost_;
+  }
+
+  void end(Monotonic real) {
+    lose(real - began_);
+    ended_ = real;
+    if (wanted_ <= began_) wanted_ = Monotonic::max();  // that was it
+  }
+
+  // Wants a run at `at`, at the latest.  Returns when that really is, if
+  // nothing is lost till then and no earlier one is wanted.
+  std::optional<Monotonic> want(Monotonic at) {
+    const Monotonic real = at + lost_;
+    if (real >= wanted_) return std::nullopt;
+    return wanted_ = real;
+  }
+
+ private:
+  void lose(Duration time) {
+    if (time > kShort) lost_ += time;
+  }
+
+  Duration lost_{};
+  Monotonic began_{};
+  Monotonic ended_ = Monotonic::min();
+  Monotonic wanted_ = Monotonic::max();
+};
+
+// Whether, and for how long, a caller looks for its answer before it sleeps.
+//
+// On an idle processor, sleeping and waking up takes longer than a nearby
+// server takes to answer, so looking costs no more and finds the answer sooner.
+// If other threads want the processor, a caller that looks uses up its share of
+// it, and then has to wait for milliseconds.  That shows as a gap between two
+// looks; after a gap, as after answers that took too long, nobody looks for a
+// while.
+//
+// Knows no clock and no socket.  Not for several threads at once.
+class Look {
+ public:
+  static constexpr Duration kLongest = std::chrono::microseconds(50);
+  // Interrupts take up to 100 us where the machine is virtual; another process
+  // takes the processor for a millisecond at least.
+  static constexpr Duration kGap = std::chrono::microseconds(500);
+  static constexpr Duration kFirstPause = std::chrono::milliseconds(10);
+  static constexpr Duration kLongestPause = std::chrono::seconds(1);
+
+  explicit Look(LowLatency mode) : mode_(mode) {}
+
+  // Whether to look at all.  If so, looks follow; after each of them one of the
+  // other functions is called with the time.
+  bool begin(Monotonic now);
+  bool found_nothing(Monotonic now);  // whether to look again
+  void found(Monotonic now);
+
+ private:
+  bool gap(Monotonic now) const { return now - last_ > kGap; }
+  void pause(Monotonic now);
+
+  const LowLatency mode_;
+  Monotonic began_{};
+  Monotonic last_{};
+  std::int32_t in_vain_ = 0;  // answers that came too late, less those in time
+  Duration well_{};           // spent on looks that found one, since the pause
+  Duration pause_{};          // how long the last one was
+  Monotonic resume_{};        // when it ends
+};
+
+}  // namespace limitree::remote
+
+#endif  // LIMITREE_STORE_REMOTE_DRIVERS_WAITING_HPP
