@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/remote/drivers/blocking_driver.hpp"
 #include "store/remote/drivers/connection_pool.hpp"
@@ -246,7 +248,7 @@ void compare_blocking(const RedisServer& server, const Commands& commands,
   Traffic traffic;
   Node ours(
       {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
-      settings.login, &traffic);
+      protocol, &traffic);
   ConnectionPool pool_of_ours(&ours, settings);
   Node sleeps(ours.endpoint(), settings.login, &traffic);
   ConnectionPool pool_that_sleeps(&sleeps, sleeping);
@@ -367,9 +369,10 @@ void compare_loops(const RedisServer& server, const Commands& commands,
                    double seconds) {
   const Settings settings;
   Traffic traffic;
+  const RedisProtocol protocol(settings.login);
   Node node(
       {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
-      settings.login, &traffic);
+      protocol, &traffic);
   for (const int in_flight : {1, 64, 1024}) {
     std::vector<Figures> bare;
     std::vector<Figures> mine;

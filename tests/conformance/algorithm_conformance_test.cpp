@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "conformance/algorithm_runner.hpp"
+#include "core/store/memcached/memcached_server.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "limiter/limiter.hpp"
 #include "limiter/make_store.hpp"
@@ -136,6 +137,11 @@ TEST_P(AlgorithmConformance, Memory) { run_case(GetParam(), ""); }
 TEST_P(AlgorithmConformance, Redis) {
   static const redis::RedisServer server;
   run_case(GetParam(), "redis://127.0.0.1:" + std::to_string(server.port()));
+}
+
+TEST_P(AlgorithmConformance, Memcached) {
+  static const memcached::MemcachedServer server;
+  run_case(GetParam(), "memcached://" + server.host());
 }
 
 INSTANTIATE_TEST_SUITE_P(Vectors, AlgorithmConformance,

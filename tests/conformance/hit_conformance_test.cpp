@@ -20,9 +20,11 @@
 #include "base/time.hpp"
 #include "core/base/hits.hpp"
 #include "core/store/manual_clock.hpp"
+#include "core/store/memcached/memcached_server.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
 #include "store/decorators/over_cache.hpp"
+#include "store/memcached/memcached_store.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace limitree::conformance::hit_conformance_test {
@@ -217,6 +219,14 @@ TEST_P(HitConformance, Scripts) {
   ManualClock clock;
   redis::ScriptStore store(server, [&clock] { return clock.now(); });
   store.send_words({"FLUSHALL"});
+  run_vector(GetParam(), &store, &clock);
+}
+
+TEST_P(HitConformance, Memcached) {
+  static const memcached::MemcachedServer server;
+  ManualClock clock;
+  memcached::MemcachedStore store(
+      memcached::store_settings("memcached://" + server.host()), clock.clock());
   run_vector(GetParam(), &store, &clock);
 }
 

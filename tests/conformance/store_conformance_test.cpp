@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "conformance/store_runner.hpp"
+#include "core/store/memcached/memcached_server.hpp"
 #include "core/store/shared/shared_file.hpp"
+#include "store/memcached/memcached_store.hpp"
 #include "store/memory/memory_store.hpp"
 
 namespace limitree::conformance::store_conformance_test {
@@ -63,6 +65,15 @@ class SharedBackend : public OwnClockBackend {
   SharedFile file_{1000, clock()};
 };
 
+class MemcachedBackend : public OwnClockBackend {
+ public:
+  MemcachedBackend() {
+    static const memcached::MemcachedServer server;
+    store_ = std::make_unique<memcached::MemcachedStore>(
+        memcached::store_settings("memcached://" + server.host()), clock());
+  }
+};
+
 class StoreConformance : public testing::TestWithParam<Case> {};
 
 TEST_P(StoreConformance, Memory) {
@@ -72,6 +83,11 @@ TEST_P(StoreConformance, Memory) {
 
 TEST_P(StoreConformance, Shared) {
   SharedBackend backend;
+  run_case(*GetParam().test, &backend);
+}
+
+TEST_P(StoreConformance, Memcached) {
+  MemcachedBackend backend;
   run_case(*GetParam().test, &backend);
 }
 

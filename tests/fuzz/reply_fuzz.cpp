@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "store/redis/route/topology_reply.hpp"
-#include "store/remote/wire/command.hpp"
+#include "store/redis/wire/resp.hpp"
 #include "store/redis/wire/greeting.hpp"
 #include "store/redis/wire/reader.hpp"
 
@@ -61,7 +61,7 @@ void use(Reply reply) {
     std::string detail;
     (void)greeting.answer(*reply, &detail);
   }
-  const Outcome outcome = answered(std::move(reply));
+  const Outcome outcome = limitree::redis::answered(std::move(reply));
   (void)limitree::redis::to_status(outcome.failure, "here", outcome.detail);
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/redis/common/remote.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/remote/route/node_set.hpp"
 #include "store/redis/route/make_router.hpp"

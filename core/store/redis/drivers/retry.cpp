@@ -42,7 +42,7 @@ std::optional<Task::Step> Retry::after(const Outcome& outcome) {
   if (outcome.fate != Outcome::Fate::kAnswered || !may_repeat()) return {};
   switch (outcome.failure) {
     case Failure::kAsk: {
-      std::optional<Redirect> redirect = parse_redirect(reply_of(outcome));
+      std::optional<Redirect> redirect = parse_redirect(redis_reply(outcome));
       if (!redirect) return {};  // an empty host: the router fills it in
       target_.endpoint = std::move(redirect->endpoint);
       target_.asking = true;

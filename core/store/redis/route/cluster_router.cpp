@@ -30,7 +30,7 @@ class ClusterRouter::MapDiscovery final : public Discovery {
 
   Step answered(Outcome outcome) override {
     if (outcome.failure != Failure::kNone) return pass_over(outcome);
-    DiscoveryFailure failure = router_.take_map(reply_of(outcome), asked());
+    DiscoveryFailure failure = router_.take_map(redis_reply(outcome), asked());
     if (failure.weight == Weight::kNone) return {};
     return pass_over(std::move(failure));
   }
@@ -175,7 +175,7 @@ bool ClusterRouter::learn(Node* node, const Target& target,
 }
 
 bool ClusterRouter::moved(Node* node, const Outcome& outcome) {
-  std::optional<Redirect> redirect = parse_redirect(reply_of(outcome));
+  std::optional<Redirect> redirect = parse_redirect(redis_reply(outcome));
   if (!redirect) return false;
   if (redirect->endpoint.host.empty()) {
     redirect->endpoint.host = node->endpoint().host;
@@ -218,7 +218,7 @@ Router::Check ClusterRouter::check_due(Node* node, Monotonic now) {
 
 void ClusterRouter::checked(Node* node, const Outcome& outcome) {
   if (outcome.failure == Failure::kNone &&
-      take_map(reply_of(outcome), node->endpoint()).weight == Weight::kNone) {
+      take_map(redis_reply(outcome), node->endpoint()).weight == Weight::kNone) {
     return;
   }
   move_to_back(node->endpoint());

@@ -35,9 +35,9 @@ class SentinelRouter::PrimaryDiscovery final : public Discovery {
  private:
   Step sentinel_answered(const Outcome& outcome) {
     if (outcome.failure != Failure::kNone) return pass_over(outcome);
-    std::optional<Endpoint> named = read_primary(reply_of(outcome));
+    std::optional<Endpoint> named = read_primary(redis_reply(outcome));
     if (!named) {
-      const bool unknown = reply_of(outcome).type == REDIS_REPLY_NIL;
+      const bool unknown = redis_reply(outcome).type == REDIS_REPLY_NIL;
       return pass_over({Weight::kAnswer,
                         unknown ? Failure::kOther : Failure::kProtocol,
                         asked().text(),
@@ -58,12 +58,12 @@ class SentinelRouter::PrimaryDiscovery final : public Discovery {
     if (outcome.failure != Failure::kNone) {
       return pass_over(Weight::kServer, server, outcome);
     }
-    if (is_primary(reply_of(outcome))) {
+    if (is_primary(redis_reply(outcome))) {
       if (router_.found(asked(), server)) return {};
       return pass_over({Weight::kServer, Failure::kOther, server.text(),
                         "the sentinels have named too many servers"});
     }
-    if (!is_replica(reply_of(outcome))) {
+    if (!is_replica(redis_reply(outcome))) {
       return pass_over({Weight::kServer, Failure::kProtocol, server.text(),
                         "this is not an answer to ROLE"});
     }
@@ -194,7 +194,7 @@ Router::Check SentinelRouter::next_check(Node* primary, Monotonic now) {
 void SentinelRouter::checked(Node* node, const Outcome& outcome) {
   if (node != primary_.load(std::memory_order_relaxed)) {
     heard(node, outcome);
-  } else if (outcome.failure == Failure::kNone && is_replica(reply_of(outcome))) {
+  } else if (outcome.failure == Failure::kNone && is_replica(redis_reply(outcome))) {
     forget(node);
   }
 }
@@ -209,9 +209,9 @@ void SentinelRouter::heard(Node* node, const Outcome& outcome) {
   if (it == nullptr) return;
   if (outcome.failure != Failure::kNone) {
     it->word.reset();
-  } else if (std::optional<Endpoint> word = read_primary(reply_of(outcome))) {
+  } else if (std::optional<Endpoint> word = read_primary(redis_reply(outcome))) {
     hear_word(it, std::move(*word));
-  } else if (const auto others = read_sentinels(reply_of(outcome))) {
+  } else if (const auto others = read_sentinels(redis_reply(outcome))) {
     hear_others(node->endpoint(), *others);
   }
 }

@@ -84,7 +84,7 @@ void Joint::abandon(const Command* command) {
 
 void Joint::complete(Outcome outcome) noexcept {
   if (outcome.failure != Failure::kNone) return complete_all(outcome);
-  redisReply& reply = reply_of(outcome);
+  redisReply& reply = redis_reply(outcome);
   if (reply.type != REDIS_REPLY_ARRAY || reply.elements != commands_.size()) {
     return complete_all(made([] {
       return Outcome::lost(Outcome::Fate::kUnknown, Failure::kNoDecision,

@@ -26,7 +26,7 @@ using Reply = std::unique_ptr<redisReply, FreeRedisReply>;
 Outcome answered(Reply reply);
 
 // REQUIRES: it was answered by Redis.
-inline redisReply& reply_of(const Outcome& outcome) {
+inline redisReply& redis_reply(const Outcome& outcome) {
   return *static_cast<redisReply*>(outcome.reply.get());
 }
 

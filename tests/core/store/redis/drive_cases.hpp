@@ -20,6 +20,10 @@
 
 #include "core/sanitizers.hpp"
 #include "core/store/redis/lateness.hpp"
+#include "store/redis/common/settings.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
+#include "store/redis/wire/resp.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/common/node.hpp"
 #include "store/remote/route/router.hpp"
 
@@ -55,7 +59,7 @@ inline std::string text_of(const Outcome& outcome) {
     return std::string("<") + failure_name(outcome.failure) + ": " +
            outcome.detail + ">";
   }
-  return {reply_of(outcome).str, static_cast<std::size_t>(reply_of(outcome).len)};
+  return {redis_reply(outcome).str, static_cast<std::size_t>(redis_reply(outcome).len)};
 }
 
 inline int open_descriptors() {
@@ -94,7 +98,7 @@ class EchoTask : public Task {
     done = true;
     return {Step::Kind::kDone, {}};
   }
-  bool accepts(const redisReply&) override { return !picky; }
+  bool accepts(const Outcome&) override { return !picky; }
   std::string_view bytes() const override { return bytes_; }
   const Target& target() const override { return target_; }
 
@@ -124,7 +128,9 @@ class EchoTask : public Task {
 class FakeRouter : public Router {
  public:
   FakeRouter(const Settings& settings, Traffic* traffic, Endpoint server)
-      : settings_(settings), traffic_(traffic), server_(std::move(server)) {}
+      : protocol_(settings.login),
+        traffic_(traffic),
+        server_(std::move(server)) {}
 
   Node* route(const Target& target) override {
     if (!known && !target.endpoint) return nullptr;
@@ -132,7 +138,7 @@ class FakeRouter : public Router {
     const std::lock_guard lock(mutex_);
     std::unique_ptr<Node>& node = nodes_[endpoint.text()];
     if (node == nullptr) {
-      node = std::make_unique<Node>(endpoint, settings_.login, traffic_);
+      node = std::make_unique<Node>(endpoint, protocol_, traffic_);
     }
     return node.get();
   }
@@ -210,7 +216,7 @@ class FakeRouter : public Router {
     const std::string bytes_ = echo("where");
   };
 
-  const Settings& settings_;
+  const RedisProtocol protocol_;
   Traffic* const traffic_;
   const Endpoint server_;
   const std::string check_bytes_ = echo("check");

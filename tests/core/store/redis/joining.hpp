@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "core/store/redis/wire.hpp"
-#include "store/remote/wire/command.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 

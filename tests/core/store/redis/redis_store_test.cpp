@@ -16,6 +16,7 @@
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/store_settings.hpp"
 #include "core/store/store_cases.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/tls_certificates.hpp"
 
 namespace limitree::redis {

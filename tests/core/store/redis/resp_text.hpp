@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "store/remote/wire/command.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 

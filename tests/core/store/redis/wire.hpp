@@ -13,7 +13,9 @@
 #include <string_view>
 #include <utility>
 
-#include "store/remote/wire/command.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/resp.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
 #include "store/remote/wire/connection.hpp"
 
 namespace limitree::redis {
@@ -49,7 +51,7 @@ class TestCommand : public Command {
       return std::string(unsent ? "not sent: " : "unknown: ") +
              failure_name(outcome_.failure);
     }
-    const redisReply& reply = reply_of(outcome_);
+    const redisReply& reply = redis_reply(outcome_);
     if (reply.type == REDIS_REPLY_INTEGER) return std::to_string(reply.integer);
     if (reply.type == REDIS_REPLY_NIL) return "(nil)";
     if (reply.type == REDIS_REPLY_ARRAY) return "(array)";
@@ -64,9 +66,10 @@ class TestCommand : public Command {
 
 struct WireNode {
   WireNode(const Endpoint& endpoint, const Login& login)
-      : node(endpoint, login, &traffic) {}
+      : protocol(login), node(endpoint, protocol, &traffic) {}
 
   Traffic traffic;
+  RedisProtocol protocol;
   Node node;
 };
 

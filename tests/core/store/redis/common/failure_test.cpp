@@ -1,3 +1,4 @@
+#include "store/redis/common/error_reply.hpp"
 #include "store/remote/common/failure.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+#include "store/redis/common/remote.hpp"
 #include "store/remote/common/traffic.hpp"
 
 #include <gtest/gtest.h>

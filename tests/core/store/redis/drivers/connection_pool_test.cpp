@@ -1,3 +1,5 @@
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
 #include "store/remote/drivers/connection_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +28,9 @@ constexpr auto kStalled = 1s;
 class Client {
  public:
   explicit Client(int port, Settings with = settings_for())
-      : settings(std::move(with)), node(local(port), settings.login, &traffic) {
+      : settings(std::move(with)),
+        protocol(settings.login),
+        node(local(port), protocol, &traffic) {
     auto made = std::make_unique<ConnectionPool>(&node, settings);
     pool = made.get();
     node.set_pool(std::move(made));
@@ -47,6 +51,7 @@ class Client {
 
   const Settings settings;
   Traffic traffic;
+  const RedisProtocol protocol;
   Node node;
   ConnectionPool* pool = nullptr;
 };

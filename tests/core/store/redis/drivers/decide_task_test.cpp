@@ -14,6 +14,7 @@
 #include "core/store/manual_clock.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "store/memory/memory_store.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/drivers/attempt.hpp"
 
 namespace limitree::redis {

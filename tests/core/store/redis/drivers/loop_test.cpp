@@ -1,3 +1,4 @@
+#include "store/redis/common/remote.hpp"
 #include "store/remote/drivers/loop.hpp"
 
 #include <gtest/gtest.h>

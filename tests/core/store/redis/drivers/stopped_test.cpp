@@ -15,6 +15,7 @@
 
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/redis_server.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/drivers/blocking_driver.hpp"
 
 namespace limitree::redis {

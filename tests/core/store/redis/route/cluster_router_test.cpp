@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/store/redis/by_hand.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/redis/route/make_router.hpp"
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "core/store/redis/by_hand.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/redis/route/make_router.hpp"
 

@@ -1,3 +1,4 @@
+#include "store/redis/wire/resp.hpp"
 #include "store/redis/route/topology_reply.hpp"
 
 #include <gtest/gtest.h>

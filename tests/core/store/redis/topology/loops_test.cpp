@@ -11,6 +11,7 @@
 #include "core/store/redis/load.hpp"
 #include "core/store/redis/topology/cluster_fixture.hpp"
 #include "core/store/redis/topology/sentinel_fixture.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/drivers/loop.hpp"
 
 namespace limitree::redis::loops_test {

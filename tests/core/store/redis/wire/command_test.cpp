@@ -1,4 +1,5 @@
-#include "store/remote/wire/command.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/resp.hpp"
 
 #include <gtest/gtest.h>
 
@@ -59,7 +60,7 @@ TEST(Outcome, OfAReply) {
   EXPECT_EQ(outcome.failure, Failure::kNone);
   EXPECT_EQ(outcome.detail, "");
   ASSERT_NE(outcome.reply, nullptr);
-  EXPECT_EQ(reply_of(outcome).integer, 7);
+  EXPECT_EQ(redis_reply(outcome).integer, 7);
 }
 
 TEST(Outcome, OfAnErrorReply) {

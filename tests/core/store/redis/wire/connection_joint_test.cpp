@@ -8,6 +8,7 @@
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/joining.hpp"
 #include "core/store/redis/wire.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/connection.hpp"
 #include "store/redis/wire/pipeline.hpp"
 

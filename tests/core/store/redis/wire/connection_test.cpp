@@ -1,3 +1,4 @@
+#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/connection.hpp"
 
 #include <fcntl.h>
@@ -173,7 +174,7 @@ TEST(Connection, RepliesMayComeByteByByte) {
   ASSERT_TRUE(run_until(&connection, [&] { return second.done(); }));
   for (const TestCommand* command : {&first, &second}) {
     ASSERT_EQ(command->outcome().fate, Outcome::Fate::kAnswered);
-    const redisReply& reply = *command->outcome().reply;
+    const redisReply& reply = redis_reply(command->outcome());
     ASSERT_EQ(reply.elements, 5U);
     EXPECT_EQ(reply.element[4]->integer, -4);
   }
@@ -240,7 +241,8 @@ TEST(Connection, AHalfReplyIsWaitedFor) {
 TEST(ConnectionSilence, IsNotShorterThanABlip) {
   FakeServer server([](Peer& peer) { peer.wait_for_end(); });
   Traffic traffic;
-  Node node(server.endpoint(), kNoLogin, &traffic);
+  const RedisProtocol protocol(kNoLogin);
+  Node node(server.endpoint(), protocol, &traffic);
   Settings settings;
   settings.timeout = milliseconds(10);
   Connection connection(&node, settings);

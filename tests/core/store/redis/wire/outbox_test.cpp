@@ -1,3 +1,4 @@
+#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/outbox.hpp"
 
 #include <gtest/gtest.h>

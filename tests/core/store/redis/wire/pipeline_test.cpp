@@ -1,3 +1,5 @@
+#include "store/redis/common/error_reply.hpp"
+#include "store/redis/wire/resp.hpp"
 #include "store/redis/wire/pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -233,7 +235,7 @@ class Numbered final : public Command {
 
   std::string_view bytes() const override { return bytes_; }
   void complete(Outcome outcome) noexcept override {
-    answer = reply_of(outcome).integer;
+    answer = redis_reply(outcome).integer;
   }
 
   const int number;

@@ -22,6 +22,7 @@
 #include "io/dialer.hpp"
 #include "io/socket.hpp"
 #include "io/tls_stream.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/outbox.hpp"
 #include "store/remote/wire/stream.hpp"
 #include "store/remote/wire/tls_certificates.hpp"
