@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "store/redis/route/topology_reply.hpp"
-#include "store/redis/wire/resp.hpp"
 #include "store/redis/wire/greeting.hpp"
 #include "store/redis/wire/reader.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace {
 

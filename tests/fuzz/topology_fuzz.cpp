@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "store/redis/common/remote.hpp"
-#include "store/remote/common/traffic.hpp"
-#include "store/remote/route/node_set.hpp"
 #include "store/redis/route/make_router.hpp"
 #include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"
 #include "store/redis/wire/reader.hpp"
+#include "store/remote/common/traffic.hpp"
+#include "store/remote/route/node_set.hpp"
 
 namespace {
 

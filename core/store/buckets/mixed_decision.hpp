@@ -60,8 +60,8 @@ Status decide_mixed_levels(const MixedRequest& ask, Mixed* mixed,
     return status;
   };
   for (std::size_t i = 0; i < mixed->size(); ++i) {
-    Status status = (*mixed)[i].evaluate(ask, &plan->levels[i], ask.tags[i],
-                                         place_of(i));
+    Status status =
+        (*mixed)[i].evaluate(ask, &plan->levels[i], ask.tags[i], place_of(i));
     if (!status.ok()) return give_up(i, std::move(status));
   }
   judge(plan->operation, plan->levels.data(), mixed->size(), plan->denied);

@@ -37,8 +37,8 @@ Duration pause_after(std::int32_t attempt) {
       static_cast<std::uint32_t>(random_word())};
   const std::int64_t longest = kFirstPauseNs
                                << std::min(attempt, kMostDoublings);
-  return Duration(std::uniform_int_distribution<std::int64_t>(
-      longest / 8, longest)(random));
+  return Duration(std::uniform_int_distribution<std::int64_t>(longest / 8,
+                                                              longest)(random));
 }
 
 bool has_cell(const Limit& limit) {
@@ -100,10 +100,10 @@ Decision::Step Decision::send(Phase phase) {
   for (std::uint32_t i = 0; i < families_.size(); ++i) {
     const FamilyItem& family = families_[i];
     const bool takes_part =
-        phase == Phase::kUndo   ? family.written
-        : phase == Phase::kRead ? !family.written
-                                : family.write != FamilyItem::Write::kNone &&
-                                      !family.written;
+        phase == Phase::kUndo ? family.written
+        : phase == Phase::kRead
+            ? !family.written
+            : family.write != FamilyItem::Write::kNone && !family.written;
     if (!takes_part) continue;
     auto part = std::ranges::find(parts_, family.node, &Part::node);
     if (part == parts_.end()) {
@@ -213,8 +213,8 @@ Decision::Step Decision::refund() {
     make_refund(debts_.back());
     debts_.pop_back();
     if (refund_plan_->levels.empty()) continue;
-    refund_ = std::make_unique<Decision>(refund_plan_.get(), Kind::kDecide,
-                                         context_);
+    refund_ =
+        std::make_unique<Decision>(refund_plan_.get(), Kind::kDecide, context_);
     const Step step = refund_->start();
     if (step.kind != Step::Kind::kDone) return step;
     refund_.reset();
@@ -234,8 +234,8 @@ void Decision::make_refund(const Debt& debt) {
   }
   for (std::uint32_t i = 0; i < family.levels; ++i) {
     const Level& level = plan_->levels[order_[family.first + i]];
-    const bool held = plan_->operation == Operation::kReserve &&
-                      level.limit->holds();
+    const bool held =
+        plan_->operation == Operation::kReserve && level.limit->holds();
     if (!level.verdict.charged || held != cancels) continue;
     refund_plan_->add_level(level.limit, level.first, level.depth,
                             cancels ? 0 : level.cost);
@@ -252,6 +252,7 @@ Decision::Step Decision::settle() {
 
 Decision::Step Decision::decide() {
   read_at_ = now_ = context_.clock.now();
+  writer_ = context_.writer;
   for (FamilyItem& family : families_) {
     status_ = load(&family);
     if (!status_.ok()) return {};
@@ -288,12 +289,12 @@ Status Decision::load(FamilyItem* family) {
       context_.writer != 0 && family->item.writer == context_.writer;
   if (latest <= now_ || is_set_back) return {};
   if (saturating_sub(latest, read_at_) > kMostBehind) {
-    return failure(Failure::kClock, "the clock of this process shows " +
-                                        text_of(read_at_) +
-                                        ", and another one has used it at " +
-                                        text_of(latest));
+    return failure(Failure::kClock,
+                   "the clock of this process shows " + text_of(read_at_) +
+                       ", and another one has used it at " + text_of(latest));
   }
   now_ = latest;
+  writer_ = family->item.writer;
   return {};
 }
 
@@ -301,8 +302,8 @@ Status Decision::load(FamilyItem* family) {
 void Decision::load_buckets(ItemBucket* buckets,
                             std::vector<std::string>* names,
                             std::uint32_t* bucket_of) const {
-  const bool any_again =
-      std::ranges::any_of(plan_->levels, [](const Level& l) { return l.again; });
+  const bool any_again = std::ranges::any_of(
+      plan_->levels, [](const Level& l) { return l.again; });
   for (const FamilyItem& family : families_) {
     std::map<std::string_view, std::uint32_t> known;
     for (std::uint32_t i = 0; i < family.levels; ++i) {
@@ -387,13 +388,13 @@ Status Decision::save(FamilyItem* family) {
   std::erase_if(item.fields,
                 [this](const Field& field) { return field.over <= now_; });
   if (item.fields.empty()) {
-    family->write = family->exists ? FamilyItem::Write::kDelete
-                                   : FamilyItem::Write::kNone;
+    family->write =
+        family->exists ? FamilyItem::Write::kDelete : FamilyItem::Write::kNone;
     return {};
   }
   std::ranges::sort(item.fields, {}, &Field::name);
   item.latest = now_;
-  item.writer = context_.writer;
+  item.writer = writer_;
   family->next.clear();
   encode(item, &family->next);
   if (family->next.size() > kMaxItem || item.fields.size() > kMaxFields) {

@@ -1,5 +1,5 @@
-// One request of the limiter through memcached: reads its families, decides, and
-// writes what has changed, each on the condition that nobody else has.
+// One request of the limiter through memcached: reads its families, decides,
+// and writes what has changed, each on the condition that nobody else has.
 //
 //   read -> decide -> (write -> (undo -> refund ->) read ...)
 //
@@ -111,8 +111,9 @@ class Decision {
   std::vector<FamilyItem> families_;
   Phase phase_ = Phase::kRead;
   std::vector<Part> parts_;
-  Instant read_at_{};  // of the clock of this process
-  Instant now_{};      // the same, or later
+  Instant read_at_{};         // of the clock of this process
+  Instant now_{};             // the same, or later
+  std::uint64_t writer_ = 0;  // by whose clock: see item.hpp
   std::int32_t attempts_ = 0;
   bool conflict_ = false;
   bool in_time_ = true;

@@ -45,10 +45,10 @@ std::int64_t ttl_for(Duration time) {
   using std::chrono::seconds;
   const std::int64_t ttl = std::chrono::ceil<seconds>(time).count() + 1;
   if (ttl <= kLongestTtl) return std::max(ttl, std::int64_t{1});
-  const std::int64_t now = std::chrono::duration_cast<seconds>(
-                               std::chrono::system_clock::now()
-                                   .time_since_epoch())
-                               .count();
+  const std::int64_t now =
+      std::chrono::duration_cast<seconds>(
+          std::chrono::system_clock::now().time_since_epoch())
+          .count();
   return ttl < kLastSecond - now ? now + ttl : 0;  // 0: for ever
 }
 

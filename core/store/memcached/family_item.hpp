@@ -1,5 +1,5 @@
-// One family of a request on its way through memcached: its item as it was read,
-// and as it is to be written.
+// One family of a request on its way through memcached: its item as it was
+// read, and as it is to be written.
 
 #ifndef LIMITREE_STORE_MEMCACHED_FAMILY_ITEM_HPP
 #define LIMITREE_STORE_MEMCACHED_FAMILY_ITEM_HPP
@@ -29,8 +29,8 @@ struct FamilyItem {
   Item item;
 
   Write write = Write::kNone;
-  std::string next;       // the new bytes
-  std::int64_t ttl = 0;   // of these, for the server; of the old ones if undone
+  std::string next;      // the new bytes
+  std::int64_t ttl = 0;  // of these, for the server; of the old ones if undone
   std::int64_t old_ttl = 0;
   bool written = false;
   std::uint64_t written_cas = 0;

@@ -35,8 +35,8 @@ constexpr std::int64_t ns_of(Instant at) {
 constexpr std::int64_t micros_of(Instant at) { return ns_of(at) / 1000; }
 constexpr Instant at_ns(std::int64_t ns) { return Instant(Duration(ns)); }
 constexpr Instant at_micros(std::int64_t micros) {
-  return at_ns(static_cast<std::int64_t>(
-      static_cast<std::uint64_t>(micros) * 1000));
+  return at_ns(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(micros) * 1000));
 }
 
 class Writer {
@@ -281,7 +281,8 @@ const char* decode(std::string_view bytes, Item* item) {
   const Field* before = nullptr;
   for (Field& field : item->fields) {
     if (!take_field(item->latest, &in, &field)) return "a damaged item";
-    if (before != nullptr && before->name >= field.name) return "a damaged item";
+    if (before != nullptr && before->name >= field.name)
+      return "a damaged item";
     before = &field;
   }
   return in.left() == 0 ? nullptr : "a damaged item";

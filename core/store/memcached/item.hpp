@@ -2,7 +2,7 @@
 //
 //   "LT" 1          what it is, and the version of the format
 //   latest          the latest instant it was decided at, in nanoseconds
-//   writer          who wrote it, if that was by a clock of the caller's; or 0
+//   writer          whose clock that was, if a caller's own; or 0
 //   fields          how many; then each of them, in the order of their names:
 //     name          how many bytes; then these: what follows the family's key
 //                   in the name of the bucket

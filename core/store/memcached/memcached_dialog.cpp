@@ -101,10 +101,9 @@ void MemcachedDialog::fail(Failure failure, const std::string& detail) {
   responses_.reset();
   for (const Due& due : std::exchange(due_, {})) {
     if (due.command == nullptr) continue;
-    due.command->complete(Outcome::lost(due.begin < sent
-                                            ? Outcome::Fate::kUnknown
-                                            : Outcome::Fate::kNotSent,
-                                        failure, detail));
+    due.command->complete(Outcome::lost(
+        due.begin < sent ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent,
+        failure, detail));
   }
 }
 
@@ -122,12 +121,10 @@ remote::Dialog::Event MemcachedDialog::next() {
     if (is_outage(failure)) return fail_with(failure, response->text);
     return fail_with(Failure::kProtocol, "a reply that nobody asked for");
   }
-  if (response->kind == Response::Kind::kError &&
-      !is_in_step(response->text)) {
+  if (response->kind == Response::Kind::kError && !is_in_step(response->text)) {
     const Failure failure = failure_of_line(response->text);
-    return fail_with(
-        failure == Failure::kOther ? Failure::kProtocol : failure,
-        detail_of(response->text));
+    return fail_with(failure == Failure::kOther ? Failure::kProtocol : failure,
+                     detail_of(response->text));
   }
   if (responses_ == nullptr) {
     responses_ = std::make_unique<Responses>();
@@ -149,9 +146,9 @@ remote::Dialog::Event MemcachedDialog::answer() {
     outcome.detail = detail_of(response.text);
     break;
   }
-  outcome.reply = remote::Reply(responses_.release(), {[](void* made) {
-                                  delete static_cast<Responses*>(made);
-                                }});
+  outcome.reply =
+      remote::Reply(responses_.release(),
+                    {[](void* made) { delete static_cast<Responses*>(made); }});
   Command* const command = due_.front().command;
   due_.pop_front();
   ++gone_;

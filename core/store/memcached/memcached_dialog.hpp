@@ -1,8 +1,8 @@
 // The protocol of memcached on one connection.
 //
 // A command has one line or more, and each of them gets a response, in order.
-// After a line that the server did not understand nobody knows which response is
-// whose: then the connection ends.
+// After a line that the server did not understand nobody knows which response
+// is whose: then the connection ends.
 
 #ifndef LIMITREE_STORE_MEMCACHED_MEMCACHED_DIALOG_HPP
 #define LIMITREE_STORE_MEMCACHED_MEMCACHED_DIALOG_HPP

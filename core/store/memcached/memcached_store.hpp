@@ -2,8 +2,8 @@
 //
 // Nothing is connected before the first call.  A denial takes one round trip,
 // an admission two, and more if others charge the same caller at the same time.
-// The clock is that of this process, or later: see decision.hpp.  The child of a
-// fork() makes connections of its own.
+// The clock is that of this process, or later: see decision.hpp.  The child of
+// a fork() makes connections of its own.
 
 #ifndef LIMITREE_STORE_MEMCACHED_MEMCACHED_STORE_HPP
 #define LIMITREE_STORE_MEMCACHED_MEMCACHED_STORE_HPP

@@ -109,8 +109,7 @@ bool Reader::read_line(std::string_view line, Response* response) {
   }
   while (!flags.empty()) {
     const std::string_view flag = take_word(&flags);
-    if (flag.starts_with('c') &&
-        !read_digits(flag.substr(1), &response->cas)) {
+    if (flag.starts_with('c') && !read_digits(flag.substr(1), &response->cas)) {
       return false;
     }
   }

@@ -1,8 +1,8 @@
 // The servers of a memcached store, and which of them has a key.
 //
 // Rendezvous hashing: of all servers, that with the highest score for the key.
-// So the order of the list does not matter, and when a server comes or goes only
-// its own keys move.  A server is known by its text, "host:port".
+// So the order of the list does not matter, and when a server comes or goes
+// only its own keys move.  A server is known by its text, "host:port".
 //
 //   hash(bytes) = mix(FNV-1a of the bytes, 64 bits)
 //   score       = mix(hash(key) ^ hash(server))

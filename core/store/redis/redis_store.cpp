@@ -8,9 +8,9 @@
 
 #include "base/recycled.hpp"
 #include "store/redis/drivers/decide_task.hpp"
-#include "store/remote/drivers/loop.hpp"
 #include "store/redis/drivers/plain_task.hpp"
 #include "store/redis/route/make_router.hpp"
+#include "store/remote/drivers/loop.hpp"
 
 namespace limitree::redis {
 

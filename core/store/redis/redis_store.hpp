@@ -14,10 +14,10 @@
 #include "store/clock.hpp"
 #include "store/fork_guard.hpp"
 #include "store/redis/common/settings.hpp"
+#include "store/redis/script/call.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/remote/drivers/blocking_driver.hpp"
 #include "store/remote/route/router.hpp"
-#include "store/redis/script/call.hpp"
 #include "store/store.hpp"
 
 namespace limitree::remote {

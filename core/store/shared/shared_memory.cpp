@@ -10,8 +10,8 @@
 #include <thread>
 #include <utility>
 
-#include "store/shared/mapped_cells.hpp"
 #include "store/late_clock.hpp"
+#include "store/shared/mapped_cells.hpp"
 
 namespace limitree::shared {
 

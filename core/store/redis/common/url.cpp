@@ -51,7 +51,8 @@ const Scheme* scheme_of(std::string_view text) {
 
 Status read_db(std::string_view text, Url* url) {
   const std::optional<std::int32_t> db = read_number<std::int32_t>(text, 0);
-  if (!db) return bad_url("database must be 0 to 2147483647" + shown_number(text));
+  if (!db)
+    return bad_url("database must be 0 to 2147483647" + shown_number(text));
   url->db = *db;
   return {};
 }
@@ -81,7 +82,8 @@ Status read_service(std::string_view path, Url* url) {
   }
   // What redis-sentinel itself accepts as a name.
   if (!is_host_name(url->service)) {
-    return bad_url("service may hold letters, digits, \".\", \"-\" and \"_\" only");
+    return bad_url(
+        "service may hold letters, digits, \".\", \"-\" and \"_\" only");
   }
   return read_db_path(end == path.npos ? "" : path.substr(end), url);
 }

@@ -130,8 +130,8 @@ Task::Step DecideTask::answered(Outcome outcome) {
 // The levels' debts are kept as they are read.
 bool DecideTask::accepts(const Outcome& outcome) {
   if (refunding_) return true;
-  return Call::read_reply(redis_reply(outcome), plan_, levels_of(groups_[group_]), &charged_,
-                          &usages_)
+  return Call::read_reply(redis_reply(outcome), plan_,
+                          levels_of(groups_[group_]), &charged_, &usages_)
       .ok();
 }
 

@@ -25,9 +25,9 @@
 #include "base/status.hpp"
 #include "store/redis/common/settings.hpp"
 #include "store/redis/drivers/retry.hpp"
+#include "store/redis/script/call.hpp"
 #include "store/remote/route/router.hpp"
 #include "store/remote/route/task.hpp"
-#include "store/redis/script/call.hpp"
 
 namespace limitree::redis {
 

@@ -218,7 +218,8 @@ Router::Check ClusterRouter::check_due(Node* node, Monotonic now) {
 
 void ClusterRouter::checked(Node* node, const Outcome& outcome) {
   if (outcome.failure == Failure::kNone &&
-      take_map(redis_reply(outcome), node->endpoint()).weight == Weight::kNone) {
+      take_map(redis_reply(outcome), node->endpoint()).weight ==
+          Weight::kNone) {
     return;
   }
   move_to_back(node->endpoint());

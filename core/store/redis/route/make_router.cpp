@@ -4,10 +4,10 @@
 #include <chrono>
 
 #include "store/redis/route/cluster_router.hpp"
-#include "store/remote/route/router.hpp"
 #include "store/redis/route/sentinel_router.hpp"
 #include "store/redis/route/two_part_router.hpp"
 #include "store/redis/wire/redis_dialog.hpp"
+#include "store/remote/route/router.hpp"
 
 namespace limitree::redis {
 

@@ -194,7 +194,8 @@ Router::Check SentinelRouter::next_check(Node* primary, Monotonic now) {
 void SentinelRouter::checked(Node* node, const Outcome& outcome) {
   if (node != primary_.load(std::memory_order_relaxed)) {
     heard(node, outcome);
-  } else if (outcome.failure == Failure::kNone && is_replica(redis_reply(outcome))) {
+  } else if (outcome.failure == Failure::kNone &&
+             is_replica(redis_reply(outcome))) {
     forget(node);
   }
 }
@@ -209,7 +210,8 @@ void SentinelRouter::heard(Node* node, const Outcome& outcome) {
   if (it == nullptr) return;
   if (outcome.failure != Failure::kNone) {
     it->word.reset();
-  } else if (std::optional<Endpoint> word = read_primary(redis_reply(outcome))) {
+  } else if (std::optional<Endpoint> word =
+                 read_primary(redis_reply(outcome))) {
     hear_word(it, std::move(*word));
   } else if (const auto others = read_sentinels(redis_reply(outcome))) {
     hear_others(node->endpoint(), *others);

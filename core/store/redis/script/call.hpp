@@ -23,10 +23,10 @@
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
 #include "base/status.hpp"
-#include "store/redis/script/compiled_script.hpp"
 #include "store/redis/common/remote.hpp"
-#include "store/remote/common/family.hpp"
+#include "store/redis/script/compiled_script.hpp"
 #include "store/redis/wire/resp.hpp"
+#include "store/remote/common/family.hpp"
 
 namespace limitree::redis {
 

@@ -27,10 +27,10 @@
 #include <string>
 
 #include "base/plan.hpp"
-#include "store/remote/common/family.hpp"
 #include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/script_table.hpp"
 #include "store/redis/wire/resp.hpp"
+#include "store/remote/common/family.hpp"
 
 namespace limitree::redis {
 

@@ -11,12 +11,12 @@
 
 #include "base/plan.hpp"
 #include "store/redis/common/remote.hpp"
-#include "store/remote/common/family.hpp"
 #include "store/redis/script/fragments.hpp"
 #include "store/redis/script/held_lua.hpp"
 #include "store/redis/script/level_numbers.hpp"
 #include "store/redis/script/lua_text.hpp"
 #include "store/redis/script/script_frame.hpp"
+#include "store/remote/common/family.hpp"
 
 namespace limitree::redis {
 

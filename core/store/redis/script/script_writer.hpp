@@ -7,8 +7,8 @@
 
 #include "base/plan.hpp"
 #include "store/redis/common/remote.hpp"
-#include "store/remote/common/family.hpp"
 #include "store/redis/script/level_numbers.hpp"
+#include "store/remote/common/family.hpp"
 
 namespace limitree::redis {
 

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <string>
 
-#include "store/remote/common/failure.hpp"
 #include "store/redis/common/settings.hpp"
+#include "store/remote/common/failure.hpp"
 
 namespace limitree::redis {
 

@@ -94,8 +94,7 @@ void Joint::complete(Outcome outcome) noexcept {
   for (std::size_t i = 0; i < commands_.size(); ++i) {
     Reply part(std::exchange(reply.element[i], nullptr));
     if (commands_[i] == nullptr) continue;
-    commands_[i]->complete(
-        made([&] { return answered(std::move(part)); }));
+    commands_[i]->complete(made([&] { return answered(std::move(part)); }));
   }
 }
 

@@ -34,9 +34,8 @@ Outcome answered(Reply reply) {
     outcome.failure = failure_of(text);
     outcome.detail = text;
   }
-  outcome.reply = remote::Reply(reply.release(), {[](void* made) {
-                                  freeReplyObject(made);
-                                }});
+  outcome.reply = remote::Reply(reply.release(),
+                                {[](void* made) { freeReplyObject(made); }});
   return outcome;
 }
 

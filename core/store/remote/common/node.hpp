@@ -13,7 +13,6 @@
 #include <string>
 #include <utility>
 
-#include "store/remote/common/failure.hpp"
 #include "io/endpoint.hpp"
 #include "store/remote/common/failure.hpp"
 #include "store/remote/common/health.hpp"

@@ -169,16 +169,17 @@ Status read_socket_path(const UrlParts& parts, std::string_view scheme,
                         std::vector<Endpoint>* endpoints) {
   if (!parts.hosts.empty()) {
     return bad_url("a path must follow, as in " + std::string(scheme) +
-               "+unix:///run/" + std::string(scheme) + ".sock");
+                   "+unix:///run/" + std::string(scheme) + ".sock");
   }
   Result<std::string> path = decode_url(parts.path);
   if (!path.ok()) return std::move(path.status());
   Endpoint endpoint;
   endpoint.socket = std::move(path.value());
-  if (endpoint.socket.size() < 2) return bad_url("path of the socket is missing");
+  if (endpoint.socket.size() < 2)
+    return bad_url("path of the socket is missing");
   if (endpoint.socket.size() > kMaxSocket) {
     return bad_url("path of the socket must be at most " +
-               std::to_string(kMaxSocket) + " bytes");
+                   std::to_string(kMaxSocket) + " bytes");
   }
   if (endpoint.socket.find('\0') != std::string::npos) {
     return bad_url("path of the socket must not hold a NUL byte");

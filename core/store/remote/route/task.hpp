@@ -71,7 +71,7 @@ class Task {
   // What kSend sends, until the next call of a function above.
   virtual std::string_view bytes() const = 0;
   virtual const Target& target() const = 0;
-  virtual Joinable joinable() const { return {}; }  // of bytes(); see Command
+  virtual Joinable joinable() const { return {}; }   // of bytes(); see Command
   virtual std::size_t replies() const { return 1; }  // the same
 };
 

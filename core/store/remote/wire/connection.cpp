@@ -57,13 +57,11 @@ int Connection::fd() const {
 
 bool Connection::wants_write() const {
   if (!stream_) return dialer_ && dialer_->wants_write();
-  return !hello_.empty() || stream_->wants_write() ||
-         (ready() && !is_idle());
+  return !hello_.empty() || stream_->wants_write() || (ready() && !is_idle());
 }
 
 std::size_t Connection::unsent() const {
-  return hello_.size() + dialog_->unsent() +
-         (stream_ ? stream_->pending() : 0);
+  return hello_.size() + dialog_->unsent() + (stream_ ? stream_->pending() : 0);
 }
 
 // ---- connecting -------------------------------------------------------------

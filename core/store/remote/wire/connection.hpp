@@ -169,7 +169,7 @@ class Connection {
 
   std::optional<Dialer> dialer_;  // until there is a stream
   std::optional<Stream> stream_;
-  Outbox hello_;                  // the greeting
+  Outbox hello_;  // the greeting
   std::unique_ptr<Dialog> dialog_;
   std::shared_ptr<ReadEnd> read_end_;
   std::int64_t last_traffic_ns_ = 0;

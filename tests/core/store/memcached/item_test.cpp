@@ -95,8 +95,9 @@ TEST(Item, HasTheBytesOfVersion1) {
   item.fields.push_back(field("a", Field::Kind::kTat));
   item.fields.back().over = Instant(Duration(299));
   using std::string_literals::operator""s;
-  EXPECT_EQ(bytes_of(item), "LT\x01\xd8\x04\x00\x01\x01"
-                            "a\x00\x01"s);
+  EXPECT_EQ(bytes_of(item),
+            "LT\x01\xd8\x04\x00\x01\x01"
+            "a\x00\x01"s);
 }
 
 TEST(Item, IsNotReadIfItIsNotOurs) {

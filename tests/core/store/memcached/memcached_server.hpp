@@ -35,9 +35,9 @@ class MemcachedServer {
   std::string log() const;
 
   pid_t pid() const { return pid_; }  // 0: stopped
-  void kill();     // returns when it has ended
-  void start();    // after kill()
-  void suspend();  // SIGSTOP; returns when it has stopped
+  void kill();                        // returns when it has ended
+  void start();                       // after kill()
+  void suspend();                     // SIGSTOP; returns when it has stopped
   void resume();
 
   // Sends lines over a new connection and returns what comes up to `end`.

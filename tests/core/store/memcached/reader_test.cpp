@@ -25,9 +25,9 @@ TEST(MemcachedReader, ReadsEveryResponse) {
       "SERVER_ERROR out of memory storing object\r\n");
   const std::vector<Response> all = all_of(&reader);
   const std::vector<Kind> kinds = {
-      Kind::kValue,    Kind::kDone, Kind::kDone, Kind::kMiss,
+      Kind::kValue,     Kind::kDone,   Kind::kDone,     Kind::kMiss,
       Kind::kNotStored, Kind::kExists, Kind::kNotFound, Kind::kDone,
-      Kind::kDone,     Kind::kValue, Kind::kError, Kind::kError,
+      Kind::kDone,      Kind::kValue,  Kind::kError,    Kind::kError,
       Kind::kError};
   ASSERT_EQ(all.size(), kinds.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -66,9 +66,8 @@ std::string failure_of_bytes(const std::string& bytes) {
 
 TEST(MemcachedReader, RefusesWhatIsNoResponse) {
   for (const std::string bytes :
-       {"+OK\r\n", "\r\n", "HTTP/1.1 400 Bad Request\r\n", "VA\r\n",
-        "VA x\r\n", "VA -1 c1\r\n", "HD cx\r\n", "VA 18446744073709551616\r\n",
-        "hd\r\n"}) {
+       {"+OK\r\n", "\r\n", "HTTP/1.1 400 Bad Request\r\n", "VA\r\n", "VA x\r\n",
+        "VA -1 c1\r\n", "HD cx\r\n", "VA 18446744073709551616\r\n", "hd\r\n"}) {
     EXPECT_EQ(failure_of_bytes(bytes), "not a response of memcached") << bytes;
   }
   EXPECT_EQ(failure_of_bytes("VA 2 c1\r\nabcd"), "a value without an end");
@@ -76,8 +75,7 @@ TEST(MemcachedReader, RefusesWhatIsNoResponse) {
 
 // What it keeps is bounded, whatever is announced.
 TEST(MemcachedReader, RefusesWhatIsTooLarge) {
-  EXPECT_EQ(failure_of_bytes("VA 2097153 c1\r\n"),
-            "a value that is too large");
+  EXPECT_EQ(failure_of_bytes("VA 2097153 c1\r\n"), "a value that is too large");
   EXPECT_EQ(failure_of_bytes("VA 2097152 c1\r\n"), "");
   EXPECT_EQ(failure_of_bytes(std::string(2048, 'E')),
             "a line that does not end");

@@ -45,10 +45,8 @@ TEST(MemcachedUrl, SaysWhatIsWrong) {
   EXPECT_EQ(hosts_of("memcached://"), "store: host is missing");
   EXPECT_EQ(hosts_of("memcached://a,b,a"),
             "store: has the same host twice: a:11211");
-  EXPECT_EQ(hosts_of("memcached://a/1"),
-            "store: nothing may follow the hosts");
-  EXPECT_EQ(hosts_of("memcached://a?db=1"),
-            "store: nothing may follow \"?\"");
+  EXPECT_EQ(hosts_of("memcached://a/1"), "store: nothing may follow the hosts");
+  EXPECT_EQ(hosts_of("memcached://a?db=1"), "store: nothing may follow \"?\"");
   EXPECT_EQ(hosts_of("memcached://alex@a"),
             "store: a user needs a password, as in "
             "memcached://user:password@host");

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/store/redis/resp_text.hpp"
-#include "store/redis/wire/resp.hpp"
 #include "store/redis/common/remote.hpp"
+#include "store/redis/wire/resp.hpp"
 #include "store/remote/route/router.hpp"
 
 namespace limitree::redis {

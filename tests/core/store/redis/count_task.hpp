@@ -9,11 +9,11 @@
 #include <string_view>
 #include <utility>
 
-#include "store/redis/wire/resp.hpp"
-#include "store/redis/route/slot.hpp"
 #include "store/redis/common/remote.hpp"
-#include "store/remote/route/task.hpp"
+#include "store/redis/route/slot.hpp"
 #include "store/redis/route/topology_reply.hpp"
+#include "store/redis/wire/resp.hpp"
+#include "store/remote/route/task.hpp"
 
 namespace limitree::redis {
 
@@ -39,7 +39,8 @@ class KeyTask : public Task {
     target_.asking = false;
     switch (outcome.failure) {
       case Failure::kAsk:
-        target_.endpoint = parse_redirect(redis_reply(outcome)).value().endpoint;
+        target_.endpoint =
+            parse_redirect(redis_reply(outcome)).value().endpoint;
         target_.asking = true;
         return {Step::Kind::kSend};
       case Failure::kMoved:

@@ -20,10 +20,10 @@
 
 #include "core/sanitizers.hpp"
 #include "core/store/redis/lateness.hpp"
+#include "store/redis/common/remote.hpp"
 #include "store/redis/common/settings.hpp"
 #include "store/redis/wire/redis_dialog.hpp"
 #include "store/redis/wire/resp.hpp"
-#include "store/redis/common/remote.hpp"
 #include "store/remote/common/node.hpp"
 #include "store/remote/route/router.hpp"
 
@@ -59,7 +59,8 @@ inline std::string text_of(const Outcome& outcome) {
     return std::string("<") + failure_name(outcome.failure) + ": " +
            outcome.detail + ">";
   }
-  return {redis_reply(outcome).str, static_cast<std::size_t>(redis_reply(outcome).len)};
+  return {redis_reply(outcome).str,
+          static_cast<std::size_t>(redis_reply(outcome).len)};
 }
 
 inline int open_descriptors() {

@@ -15,9 +15,9 @@
 #include "core/store/redis/count_task.hpp"
 #include "core/store/redis/lateness.hpp"
 #include "store/redis/common/remote.hpp"
+#include "store/redis/route/make_router.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/remote/drivers/blocking_driver.hpp"
-#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 

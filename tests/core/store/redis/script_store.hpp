@@ -16,8 +16,8 @@
 
 #include "base/judge.hpp"
 #include "core/store/redis/redis_server.hpp"
-#include "store/redis/script/call.hpp"
 #include "store/redis/common/remote.hpp"
+#include "store/redis/script/call.hpp"
 #include "store/redis/wire/resp.hpp"
 #include "store/store.hpp"
 

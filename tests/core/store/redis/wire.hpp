@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "store/redis/common/remote.hpp"
-#include "store/redis/wire/resp.hpp"
 #include "store/redis/wire/redis_dialog.hpp"
+#include "store/redis/wire/resp.hpp"
 #include "store/remote/wire/connection.hpp"
 
 namespace limitree::redis {

@@ -1,10 +1,11 @@
-#include "store/redis/common/error_reply.hpp"
 #include "store/remote/common/failure.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
+
+#include "store/redis/common/error_reply.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -1,4 +1,3 @@
-#include "store/redis/common/remote.hpp"
 #include "store/remote/common/health.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +6,8 @@
 #include <set>
 #include <thread>
 #include <vector>
+
+#include "store/redis/common/remote.hpp"
 
 namespace limitree::redis {
 namespace {

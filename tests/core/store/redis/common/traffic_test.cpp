@@ -1,7 +1,8 @@
-#include "store/redis/common/remote.hpp"
 #include "store/remote/common/traffic.hpp"
 
 #include <gtest/gtest.h>
+
+#include "store/redis/common/remote.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -1,4 +1,3 @@
-#include "store/redis/common/remote.hpp"
 #include "store/remote/drivers/blocking_driver.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +5,7 @@
 #include "core/store/redis/chaos_proxy.hpp"
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/redis_server.hpp"
+#include "store/redis/common/remote.hpp"
 
 namespace limitree::redis {
 namespace {

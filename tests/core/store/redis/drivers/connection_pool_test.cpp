@@ -1,5 +1,3 @@
-#include "store/redis/common/remote.hpp"
-#include "store/redis/wire/redis_dialog.hpp"
 #include "store/remote/drivers/connection_pool.hpp"
 
 #include <gtest/gtest.h>
@@ -14,6 +12,8 @@
 #include "core/store/redis/drive_cases.hpp"
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/redis_server.hpp"
+#include "store/redis/common/remote.hpp"
+#include "store/redis/wire/redis_dialog.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -1,4 +1,3 @@
-#include "store/redis/common/remote.hpp"
 #include "store/remote/drivers/wakeup.hpp"
 
 #include <gtest/gtest.h>
@@ -6,6 +5,7 @@
 #include <optional>
 
 #include "core/store/redis/drive_cases.hpp"
+#include "store/redis/common/remote.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/store/redis/by_hand.hpp"
 #include "store/redis/common/remote.hpp"
-#include "store/remote/common/traffic.hpp"
 #include "store/redis/route/make_router.hpp"
+#include "store/remote/common/traffic.hpp"
 
 namespace limitree::redis {
 namespace {

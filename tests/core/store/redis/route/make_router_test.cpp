@@ -1,9 +1,10 @@
+#include "store/redis/route/make_router.hpp"
+
 #include <gtest/gtest.h>
 
 #include "core/store/redis/by_hand.hpp"
 #include "store/redis/common/remote.hpp"
 #include "store/remote/common/traffic.hpp"
-#include "store/redis/route/make_router.hpp"
 
 namespace limitree::redis {
 namespace {

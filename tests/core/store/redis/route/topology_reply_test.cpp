@@ -1,4 +1,3 @@
-#include "store/redis/wire/resp.hpp"
 #include "store/redis/route/topology_reply.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +6,7 @@
 
 #include "core/store/redis/by_hand.hpp"
 #include "core/store/redis/resp_text.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -25,8 +25,8 @@
 #include "core/store/redis/resp_text.hpp"
 #include "core/store/redis/script_store.hpp"
 #include "store/memory/memory_store.hpp"
-#include "store/redis/wire/resp.hpp"
 #include "store/redis/script/level_numbers.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis::layouts_test {
 namespace {

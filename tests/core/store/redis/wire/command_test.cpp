@@ -1,13 +1,12 @@
-#include "store/redis/common/remote.hpp"
-#include "store/redis/wire/resp.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 #include <utility>
 
+#include "store/redis/common/remote.hpp"
 #include "store/redis/wire/reader.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 namespace {

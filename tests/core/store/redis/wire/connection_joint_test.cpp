@@ -9,8 +9,8 @@
 #include "core/store/redis/joining.hpp"
 #include "core/store/redis/wire.hpp"
 #include "store/redis/common/remote.hpp"
-#include "store/remote/wire/connection.hpp"
 #include "store/redis/wire/pipeline.hpp"
+#include "store/remote/wire/connection.hpp"
 
 namespace limitree::redis {
 namespace {

@@ -1,4 +1,3 @@
-#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/connection.hpp"
 
 #include <fcntl.h>
@@ -20,6 +19,7 @@
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/free_port.hpp"
 #include "core/store/redis/wire.hpp"
+#include "store/redis/common/remote.hpp"
 
 namespace limitree::redis::connection_test {
 namespace {

@@ -1,7 +1,8 @@
-#include "store/redis/common/remote.hpp"
 #include "store/remote/wire/outbox.hpp"
 
 #include <gtest/gtest.h>
+
+#include "store/redis/common/remote.hpp"
 
 namespace limitree::redis {
 namespace {

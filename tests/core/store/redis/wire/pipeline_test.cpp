@@ -1,5 +1,3 @@
-#include "store/redis/common/error_reply.hpp"
-#include "store/redis/wire/resp.hpp"
 #include "store/redis/wire/pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +11,9 @@
 #include <vector>
 
 #include "core/store/redis/joining.hpp"
+#include "store/redis/common/error_reply.hpp"
 #include "store/redis/wire/reader.hpp"
+#include "store/redis/wire/resp.hpp"
 
 namespace limitree::redis {
 namespace {

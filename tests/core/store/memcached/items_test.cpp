@@ -1,0 +1,234 @@
+// What the store does with items: how many round trips, what is in memcached,
+// and what becomes of items that are odd.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/store/manual_clock.hpp"
+#include "core/store/memcached/memcached_server.hpp"
+#include "core/store/store_cases.hpp"
+#include "store/memcached/memcached_store.hpp"
+
+namespace limitree::memcached {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+class MemcachedItems : public testing::Test {
+ protected:
+  Status ask(Operation operation, const std::vector<std::string>& names,
+             Store* of = nullptr) {
+    plan_ = std::make_unique<Plan>(operation);
+    for (const std::string& name : names) {
+      const auto at = static_cast<std::uint32_t>(plan_->segments.size());
+      plan_->segments.emplace_back(name, Segment::Kind::kCaller);
+      plan_->add_level(&limit_, at, 1u, 1);
+    }
+    return (of == nullptr ? &store_ : of)->decide(plan_.get());
+  }
+  const Verdict& verdict() const { return plan_->levels[0].verdict; }
+
+  std::int64_t round_trips() {
+    std::int64_t count = 0;
+    for (const std::int64_t one : store_.stats().round_trips) count += one;
+    return count;
+  }
+  std::string key(const std::string& name) const {
+    return settings_.prefix + "{" + name + "}";
+  }
+  std::string put(const std::string& name, const std::string& bytes) {
+    return server_.ask("ms " + key(name) + " " + std::to_string(bytes.size()) +
+                       "\r\n" + bytes + "\r\n");
+  }
+
+  const Limit limit_ = simple_limit(hours(1), 2);
+  const MemcachedServer server_;
+  const Settings settings_ = store_settings("memcached://" + server_.host());
+  MemcachedStore store_{settings_, Clock()};
+  std::unique_ptr<Plan> plan_;
+};
+
+TEST_F(MemcachedItems, ADenialIsOneRoundTripAndAnAdmissionTwo) {
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  EXPECT_FALSE(verdict().limited);
+  EXPECT_EQ(round_trips(), 2);
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  EXPECT_EQ(round_trips(), 4);
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  EXPECT_TRUE(verdict().limited);
+  EXPECT_EQ(round_trips(), 5);
+  ASSERT_TRUE(ask(Operation::kPeek, {"a"}).ok());
+  EXPECT_EQ(round_trips(), 6);
+  // All families of a server at once.
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"b", "c", "d"}).ok());
+  EXPECT_EQ(round_trips(), 8);
+}
+
+TEST_F(MemcachedItems, LiveUntilTheirBucketsAreFull) {
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  const std::string answer = server_.ask("mg " + key("a") + " t\r\n");
+  ASSERT_TRUE(answer.starts_with("HD t")) << answer;
+  const int ttl = std::stoi(answer.substr(4));
+  EXPECT_GE(ttl, 3600 - 60);
+  EXPECT_LE(ttl, 3601);
+  // Given back, nothing is left.
+  ASSERT_TRUE(ask(Operation::kRefund, {"a"}).ok());
+  EXPECT_EQ(server_.ask("mg " + key("a") + " t\r\n"), "EN\r\n");
+}
+
+TEST_F(MemcachedItems, ResetForgetsThem) {
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a", "b"}).ok());
+  ASSERT_TRUE(store_.reset(*plan_).ok());
+  EXPECT_EQ(server_.ask("mg " + key("a") + " v\r\n"), "EN\r\n");
+  ASSERT_TRUE(ask(Operation::kPeek, {"a"}).ok());
+  EXPECT_EQ(verdict().remaining, 1);
+}
+
+// Keys that memcached does not take.
+TEST_F(MemcachedItems, LongKeysAreHashed) {
+  const std::string longest(200, 'x');
+  ASSERT_TRUE(ask(Operation::kAuthorize, {longest}).ok());
+  EXPECT_TRUE(server_.ask("mg " + key(longest) + " s\r\n").starts_with("HD"));
+  Plan plan(Operation::kAuthorize);
+  for (const char c : {'y', 'z'}) {
+    plan.segments.emplace_back(plan.keep(std::string(150, c)),
+                               Segment::Kind::kCaller);
+  }
+  plan.add_level(&limit_, 0u, 2u, 2);
+  ASSERT_TRUE(store_.decide(&plan).ok());
+  ASSERT_TRUE(store_.decide(&plan).ok());
+  EXPECT_TRUE(plan.levels[0].verdict.limited);
+  Settings odd = settings_;
+  odd.prefix = "odd prefix:";
+  MemcachedStore other(odd, Clock());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}, &other).ok());
+  }
+  EXPECT_TRUE(verdict().limited);
+}
+
+// An item of others is left alone, and only its caller is concerned.  A reset
+// makes room.
+TEST_F(MemcachedItems, OfOthersAreAnErrorUntilAReset) {
+  EXPECT_EQ(put("a", "hello"), "HD\r\n");
+  const Status status = ask(Operation::kAuthorize, {"a"});
+  EXPECT_EQ(status.code(), Code::kStoreProtocol);
+  EXPECT_EQ(status.message(), server_.host() + ": " + key("a") +
+                                  ": an item that is not limitree's");
+  EXPECT_TRUE(server_.ask("mg " + key("a") + " v\r\n").starts_with("VA 5"));
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"b"}).ok());
+  EXPECT_TRUE(ask(Operation::kAuthorize, {"a"}).code() == Code::kStoreProtocol);
+  ASSERT_TRUE(store_.reset(*plan_).ok());
+  EXPECT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+}
+
+// Memory that the server lacks is a caller's error, and its caller starts full.
+TEST_F(MemcachedItems, ThatAreLostAreFullAgain) {
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  }
+  server_.ask("flush_all\r\n");
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+    EXPECT_EQ(verdict().limited, i == 2);
+  }
+}
+
+TEST_F(MemcachedItems, AreOnTheServersThatAreSet) {
+  const MemcachedServer other;
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  EXPECT_FALSE(store_.set_servers({}));
+  const Endpoint endpoint{"127.0.0.1", static_cast<std::uint16_t>(other.port()),
+                          ""};
+  EXPECT_TRUE(store_.set_servers({endpoint}));
+  ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
+  EXPECT_EQ(verdict().remaining, 1);
+  EXPECT_TRUE(other.ask("mg " + key("a") + " s\r\n").starts_with("HD"));
+  EXPECT_TRUE(store_.ping().ok());
+}
+
+TEST(MemcachedServers, AreNeededAndNamed) {
+  Settings settings = store_settings("memcached+srv://_memcached._tcp.a.org");
+  MemcachedStore store(settings, Clock());
+  const Limit limit = simple_limit(seconds(1), 2);
+  Plan plan(Operation::kAuthorize);
+  plan.segments.emplace_back("a", Segment::Kind::kCaller);
+  plan.add_level(&limit, 0u, 1u, 1);
+  EXPECT_EQ(store.decide(&plan).message(), "memcached: no server is known");
+}
+
+// Names and passwords of memcached's own file.
+TEST(MemcachedLogin, IsSentFirst) {
+  const TemporaryFolder folder("login");
+  const std::string file = folder.path() + "/users";
+  std::ofstream(file) << "alex:s3cret%\n";
+  const MemcachedServer server({"-Y", file});
+  const Limit limit = simple_limit(hours(1), 2);
+  const auto code = [&](const std::string& login) {
+    MemcachedStore store(store_settings("memcached://" + login + server.host()),
+                         Clock());
+    Plan plan(Operation::kAuthorize);
+    plan.segments.emplace_back("a", Segment::Kind::kCaller);
+    plan.add_level(&limit, 0u, 1u, 1);
+    const Status status = store.decide(&plan);
+    return status.ok() ? std::string("ok") : status.error().reason;
+  };
+  EXPECT_EQ(code("alex:s3cret%25@"), "ok");
+  EXPECT_EQ(code("alex:other@"), "wrongpass");
+  EXPECT_EQ(code(""), "noauth");
+}
+
+// A request of a loop, to its end.
+class LoopRequest : public Pending {
+ public:
+  LoopRequest(StoreLoop* loop, const Limit& limit, const std::string& name)
+      : Pending(Kind::kDecide, Operation::kAuthorize, loop), name_(name) {
+    plan().segments.emplace_back(name_, Segment::Kind::kCaller);
+    plan().add_level(&limit, 0u, 1u, 1);
+  }
+
+  std::optional<Status> outcome;
+
+ private:
+  void finished(Status status) override { outcome = std::move(status); }
+
+  const std::string name_;
+};
+
+TEST_F(MemcachedItems, AreDecidedByLoopsToo) {
+  const std::unique_ptr<StoreLoop> loop = store_.new_loop();
+  std::vector<std::unique_ptr<LoopRequest>> requests;
+  for (int i = 0; i < 300; ++i) {
+    requests.push_back(std::make_unique<LoopRequest>(
+        loop.get(), limit_, "caller" + std::to_string(i % 100)));
+    Status status;
+    ASSERT_FALSE(store_.start(requests.back().get(), &status));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + seconds(30);
+  const auto is_open = [](const auto& one) { return !one->outcome; };
+  while (std::ranges::any_of(requests, is_open)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    pollfd watched{loop->fd(), POLLIN, 0};
+    poll(&watched, 1, 1000);
+    loop->run();
+  }
+  int admitted = 0;
+  for (const auto& one : requests) {
+    EXPECT_TRUE(one->outcome->ok()) << one->outcome->message();
+    admitted += one->plan().levels[0].verdict.limited ? 0 : 1;
+  }
+  EXPECT_EQ(admitted, 200);
+  EXPECT_EQ(store_.stats().connects, 1);
+}
+
+}  // namespace
+}  // namespace limitree::memcached
