@@ -3,7 +3,8 @@
     core/base < core/text < core/tree, core/descriptors < core/limiter < capi
     core/base < core/store < core/limiter
 
-    core/base < io < core/store/redis, server
+    core/base < io < core/store/remote, core/store/redis, core/store/memcached,
+    server
 
 core/tree, core/descriptors and core/store are siblings: none may include
 another.  Nor may core/store include core/text.
@@ -15,8 +16,10 @@ files of node/src and the units of C++, which are a .cpp and its .hpp.
 
 The rooms of core/store have an order too:
 
+    common < wire < route < drivers, of core/store/remote
     common < wire < script, route < drivers < the rest of core/store/redis
 
+remote is below redis and memcached, which are two protocols on one ground.
 buckets is below memory and shared, which are two homes of the same tables.
 Stores may not include each other, nor may script and route.  decorators may use
 memory, because it keeps denials as memory keeps buckets.
@@ -54,6 +57,10 @@ STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 # Libraries that io/ may not include: it serves stores and the service alike.
 NOT_IN_IO = {"hiredis", *(set(FLOORS) - {"base"}), *PUBLIC}
 
+# The ground of the stores on other machines.
+REMOTE = ("store/remote/common", "store/remote/wire", "store/remote/route",
+          "store/remote/drivers")
+
 # The rooms of core/store, and which other rooms each of them may include.
 ROOMS = {
     "store": [],
@@ -61,16 +68,27 @@ ROOMS = {
     "store/memory": ["store", "store/buckets"],
     "store/shared": ["store", "store/buckets"],
     "store/decorators": ["store", "store/buckets", "store/memory"],
-    "store/redis/common": ["store"],
-    "store/redis/wire": ["store", "store/redis/common"],
-    "store/redis/script": ["store", "store/redis/common", "store/redis/wire"],
-    "store/redis/route": ["store", "store/redis/common", "store/redis/wire"],
+    "store/remote/common": ["store"],
+    "store/remote/wire": ["store", "store/remote/common"],
+    "store/remote/route": ["store", "store/remote/common",
+                           "store/remote/wire"],
+    "store/remote/drivers": ["store", "store/remote/common",
+                             "store/remote/wire", "store/remote/route"],
+    "store/memcached": ["store", "store/buckets", *REMOTE],
+    "store/redis/common": ["store", *REMOTE],
+    "store/redis/wire": ["store", "store/redis/common", *REMOTE],
+    "store/redis/script": ["store", "store/redis/common", "store/redis/wire",
+                           *REMOTE],
+    "store/redis/route": ["store", "store/redis/common", "store/redis/wire",
+                          *REMOTE],
     "store/redis/drivers": ["store", "store/redis/common", "store/redis/wire",
-                          "store/redis/script", "store/redis/route"],
+                            "store/redis/script", "store/redis/route",
+                            *REMOTE],
     "store/redis": ["store", "store/redis/common", "store/redis/wire",
                     "store/redis/script", "store/redis/route",
-                    "store/redis/drivers"],
+                    "store/redis/drivers", *REMOTE],
 }
+USES_IO = {"redis", "memcached", "remote"}
 
 # The rooms of server/, and which other rooms each of them may include.  Only
 # these rooms know each of the libraries.
@@ -136,7 +154,8 @@ def wrong_in_core(root, path, mark, name):
     if floor not in FLOORS:
         return "is on no floor of core/"
     first = name.split("/")[0]
-    if first == "io" and inside.parts[:2] == ("store", "redis"):
+    if (first == "io" and floor == "store" and len(inside.parts) > 2
+            and inside.parts[1] in USES_IO):
         return None
     if first in FLOORS and "/" in name:
         if is_above(first, floor):

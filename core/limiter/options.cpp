@@ -177,7 +177,8 @@ constexpr Option kOptions[] = {
        return read_number(s, 1, 64, &o->redis_settings.connections);
      }},
     {"prefix", "limitree:",
-     "the prefix of every key in Redis; no braces, at most 100 bytes",
+     "the prefix of every key in Redis and memcached; no braces, at most 100 "
+     "bytes",
      set_prefix},
     {"client_name", "limitree",
      "the name of connections in `CLIENT LIST`; empty: no name",

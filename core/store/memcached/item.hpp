@@ -37,7 +37,7 @@ struct Field {
   enum class Kind : std::uint8_t {
     kTat,     // `over` is its TAT
     kCounts,  // `start`, and two counters
-    kTail,    // the same, of a sliding_tail
+    kTail,    // the same, of an algorithm with a tail
     kLog,     // `start`, and `entries`
     kHolds,   // `start`, `current` and `holds`
   };
