@@ -5,10 +5,11 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 
 import { Limiter } from 'limitree';
 
+import { MemcachedServer, PATIENT } from './servers.mjs';
 import { STORES } from './shared_files.mjs';
 
 const VECTORS = JSON.parse(
@@ -81,16 +82,26 @@ const CASES = VECTORS.cases.filter(isSayable);
 
 it('most are sayable', () => assert.ok(CASES.length >= 75, `${CASES.length}`));
 
-for (const [kind, urlOf] of Object.entries(STORES)) {
+function runAll(kind, newStore) {
   describe(`vector, ${kind}`, () => {
-    for (const test of CASES) it(test.id, () => run(test, urlOf()));
+    for (const test of CASES) it(test.id, () => run(test, newStore()));
   });
 }
 
+for (const [kind, urlOf] of Object.entries(STORES)) {
+  runAll(kind, () => ({ store: urlOf() }));
+}
+
+const memcached = new MemcachedServer();
+before(() => memcached.start());
+after(() => memcached.stop());
+runAll('memcached', () => memcached.newStore());
+
 async function run(test, store) {
   let now = BASE_NS;
-  const limiter = new Limiter({ limits: { schema: { free: {} } }, store,
-                                clock: () => now });
+  const limiter = new Limiter({
+    limits: { schema: { free: {} } }, ...store, timeout: PATIENT,
+    clock: () => now });
   for (const step of test.steps) {
     now = BASE_NS + BigInt(step.now_ns ?? 0);
     const { expect } = step;

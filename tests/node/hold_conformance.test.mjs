@@ -3,12 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { describe, it } from 'node:test';
+import { after, before, describe, it } from 'node:test';
 
 import { Limiter } from 'limitree';
 
 import { HOLD_STORES } from './hold_stores.mjs';
-import { PATIENT } from './servers.mjs';
+import { MemcachedServer, PATIENT } from './servers.mjs';
 
 const VECTORS = JSON.parse(
   readFileSync(new URL('../conformance/holds.json', import.meta.url)));
@@ -73,8 +73,8 @@ class Runner {
 
   constructor(store) {
     this.#limiter = new Limiter({
-      limits: { schema: { free: {} } }, store, levels: true, timeout: PATIENT,
-      clock: () => this.#now });
+      limits: { schema: { free: {} } }, ...store, levels: true,
+      timeout: PATIENT, clock: () => this.#now });
   }
 
   async run(steps) {
@@ -141,10 +141,19 @@ class Runner {
   }
 }
 
-for (const [kind, urlOf] of HOLD_STORES) {
+function runAll(kind, newStore) {
   describe(`vector, ${kind}`, () => {
     for (const { id, steps } of CASES) {
-      it(id, () => new Runner(urlOf()).run(steps));
+      it(id, () => new Runner(newStore()).run(steps));
     }
   });
 }
+
+for (const [kind, urlOf] of HOLD_STORES) {
+  runAll(kind, () => ({ store: urlOf() }));
+}
+
+const memcached = new MemcachedServer();
+before(() => memcached.start());
+after(() => memcached.stop());
+runAll('memcached', () => memcached.newStore());

@@ -1,4 +1,4 @@
-// A redis-server for one test, on a socket in its own folder.
+// A redis-server or a memcached for one test, on a socket in its own folder.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,13 +11,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The timeout of limiters in these tests: long, for a busy machine. */
 export const PATIENT = '5s';
 
-async function answers(path) {
+async function answers(path, ping = 'PING\r\n', pong = '+PONG\r\n') {
   const socket = createConnection(path);
   try {
     await once(socket, 'connect');
-    socket.write('PING\r\n');
+    socket.write(ping);
     const [answer] = await once(socket, 'data');
-    return answer.toString() === '+PONG\r\n';
+    return answer.toString() === pong;
   } catch {
     return false;
   } finally {
@@ -77,6 +77,40 @@ export class RedisServer {
 
   async stop() {
     await this.kill();
+    rmSync(this.#folder, { recursive: true });
+  }
+}
+
+export class MemcachedServer {
+  #folder = mkdtempSync(join(tmpdir(), 'limitree-'));
+  #process;
+  #stores = 0;
+
+  /** Options of a limiter whose store is empty. */
+  newStore() {
+    return { store: `memcached+unix://${this.#folder}/socket`,
+             prefix: `${++this.#stores}:` };
+  }
+
+  async start() {
+    const { LD_PRELOAD, ...env } = process.env;
+    const user = process.getuid() === 0 ? ['-u', 'root'] : [];
+    this.#process = spawn('memcached', [
+      '-s', `${this.#folder}/socket`, ...user],
+      { stdio: 'ignore', env, detached: true });
+    for (let i = 0; i < 1000; ++i) {
+      if (await answers(`${this.#folder}/socket`, 'mn\r\n', 'MN\r\n')) {
+        return this;
+      }
+      await sleep(10);
+    }
+    throw new Error('memcached does not answer');
+  }
+
+  async stop() {
+    const gone = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await gone;
     rmSync(this.#folder, { recursive: true });
   }
 }

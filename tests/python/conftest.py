@@ -8,7 +8,7 @@ import pytest
 import limitree
 from holding import STORES
 from limitree.testing import ManualClock
-from servers import redis_server
+from servers import memcached, redis_server
 
 # No deadline: on a busy machine, the time of an example means nothing.
 hypothesis.settings.register_profile("limitree", deadline=None)
@@ -54,6 +54,9 @@ def holding(request):
     """The URL of each store that can hold."""
     if request.param == "redis":
         with redis_server() as (url, _):
+            yield url
+    elif request.param == "memcached":
+        with memcached() as url:
             yield url
     elif request.param == "shared":
         yield request.getfixturevalue("shared")

@@ -22,7 +22,7 @@ schema:
   watched: {limits: {concurrent: 1, hold: 30s, mode: shadow}}
 """
 #: Those that can hold, and those of them that other processes can ask.
-STORES = ["memory", "shared", "redis"]
+STORES = ["memory", "shared", "redis", "memcached"]
 SHARED = [store for store in STORES if store != "memory"]
 
 

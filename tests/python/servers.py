@@ -1,4 +1,4 @@
-"""A redis-server for one test, on a socket in its own folder."""
+"""A redis-server or a memcached for one test, on a socket in its own folder."""
 
 import contextlib
 import os
@@ -33,14 +33,33 @@ def redis_server(**variables):
             process.wait()
 
 
-def wait_for(path, process):
+@contextlib.contextmanager
+def memcached():
+    """Yield the URL of a server."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/memcached.sock"
+        environment = {name: value for name, value in os.environ.items()
+                       if name != "LD_PRELOAD"}
+        user = ["-u", "root"] if os.geteuid() == 0 else []
+        process = subprocess.Popen(
+            ["memcached", "-s", path, *user], stdout=subprocess.DEVNULL,
+            env=environment, start_new_session=True)
+        try:
+            wait_for(path, process, b"mn\r\n", b"MN\r\n")
+            yield f"memcached+unix://{path}"
+        finally:
+            process.kill()
+            process.wait()
+
+
+def wait_for(path, process, ping=b"PING\r\n", pong=b"+PONG\r\n"):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket(socket.AF_UNIX) as connection:
             with contextlib.suppress(OSError):
                 connection.connect(path)
-                connection.sendall(b"PING\r\n")
-                if connection.recv(7) == b"+PONG\r\n":
+                connection.sendall(ping)
+                if connection.recv(len(pong)) == pong:
                     return
         time.sleep(0.01)
-    raise RuntimeError("redis-server does not answer")
+    raise RuntimeError("the server does not answer")

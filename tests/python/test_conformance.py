@@ -12,6 +12,7 @@ import pytest
 
 import limitree
 from limitree.testing import ManualClock
+from servers import PATIENT, memcached
 
 VECTORS = json.loads((pathlib.Path(__file__).parents[1] / "conformance" /
                       "gcra.json").read_text())
@@ -98,10 +99,17 @@ def test_most_are_sayable():
     assert len(CASES) >= 50
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_vector(case, store):
+@pytest.fixture(scope="module")
+def cached():
+    """The URL of a memcached for all cases, which take keys of their own."""
+    with memcached() as url:
+        yield url
+
+
+def run(case, store, **options):
     clock = ManualClock(BASE_NS)
-    limiter = limitree.Limiter("schema: {free: {}}", store, clock=clock)
+    limiter = limitree.Limiter("schema: {free: {}}", store, clock=clock,
+                               **options)
     for step in case["steps"]:
         clock.now_ns = BASE_NS + step.get("now_ns", 0)
         expected = step["expect"]
@@ -114,3 +122,13 @@ def test_vector(case, store):
         for level, answer in zip(decision.levels, expected["levels"]):
             check_level(level, answer)
         check_aggregate(decision, expected["aggregate"])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_vector(case, store):
+    run(case, store)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_vector_in_memcached(case, cached):
+    run(case, cached, timeout=PATIENT, prefix=f"{case['id']}:")

@@ -120,7 +120,7 @@ Status Decision::decide_levels() {
       Field& field = known == Item::kNone ? more.emplace_back()
                                           : family.item.fields[known];
       if (!buckets[bucket].save(has_cell(*level.limit), now_, &field)) {
-        field.over = kLongAgo;
+        field.forget();
       }
       field.name = std::move(names[index]);
     }
@@ -138,7 +138,7 @@ void Decision::forget_levels(FamilyItem* family) {
     remote::append_field(*plan_, remote::family_of(*plan_, level), level,
                          &name);
     const std::size_t field = family->item.find(name);
-    if (field != Item::kNone) family->item.fields[field].over = kLongAgo;
+    if (field != Item::kNone) family->item.fields[field].forget();
   }
 }
 
@@ -146,8 +146,10 @@ void Decision::forget_levels(FamilyItem* family) {
 Status Decision::save(FamilyItem* family) {
   if (family->write == FamilyItem::Write::kNone) return {};
   Item& item = family->item;
-  std::erase_if(item.fields,
-                [this](const Field& field) { return field.over <= now_; });
+  // Holds that have ended stay until a request brings them to book.
+  std::erase_if(item.fields, [this](const Field& field) {
+    return field.over <= now_ && field.holds.empty();
+  });
   if (item.fields.empty()) {
     family->write =
         family->exists ? FamilyItem::Write::kDelete : FamilyItem::Write::kNone;

@@ -51,6 +51,11 @@ struct Field {
   std::uint32_t previous = 0;
   std::vector<LogEntry> entries;  // oldest first
   std::vector<Hold> holds;        // in the order of their ends
+
+  void forget() {
+    over = kLongAgo;
+    holds.clear();
+  }
 };
 
 struct Item {
