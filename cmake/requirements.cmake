@@ -97,6 +97,41 @@ macro(limitree_require_compiler)
   endif()
 endmacro()
 
+# How the library beside the C library asks name servers for SRV records, or the
+# C library itself; empty if neither can.  The first goes first: before glibc
+# 2.34 only it could.
+macro(limitree_find_resolver)
+  set(LIMITREE_RESOLVER)
+  set(LIMITREE_RESOLVER_LIBRARY)
+  foreach(way IN ITEMS RES_NSEARCH-resolv RES_NSEARCH RES_SEARCH)
+    if(NOT LIMITREE_RESOLVER)
+      string(REGEX MATCH "resolv$" CMAKE_REQUIRED_LIBRARIES ${way})
+      string(REGEX MATCH "^[A-Z_]+[A-Z]" function ${way})
+      string(MAKE_C_IDENTIFIER "LIMITREE_FOUND_${way}" found)
+      set(CMAKE_REQUIRED_DEFINITIONS -D${function})
+      check_cxx_source_compiles(
+        "#include <netinet/in.h>
+         #include <arpa/nameser.h>
+         #include <resolv.h>
+         unsigned char answer[9];
+         int main() {
+         #ifdef RES_NSEARCH
+           const int size = res_nsearch(&_res, \"a\", 1, 33, answer, 9);
+         #else
+           const int size = res_search(\"a\", 1, 33, answer, 9);
+         #endif
+           return size + dn_skipname(answer, answer + 9);
+         }" ${found})
+      if(${found})
+        set(LIMITREE_RESOLVER ${function})
+        set(LIMITREE_RESOLVER_LIBRARY ${CMAKE_REQUIRED_LIBRARIES})
+      endif()
+    endif()
+  endforeach()
+  unset(CMAKE_REQUIRED_LIBRARIES)
+  unset(CMAKE_REQUIRED_DEFINITIONS)
+endmacro()
+
 # Parts of C++20 that came late, and that limitree uses.
 macro(limitree_check_compiler)
   include(CheckCXXSourceCompiles)

@@ -2,19 +2,15 @@
 
 #include <netdb.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <new>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "io/failure.hpp"
-#include "io/signals_blocked.hpp"
+#include "io/lookup.hpp"
 
 namespace limitree {
 
@@ -33,24 +29,6 @@ bool read_path(const std::string& path, SocketAddress* address) {
   address->size = sizeof target;
   return true;
 }
-
-// Look-ups under way, in the lower half.  A child of fork() inherits the number
-// but not the threads; so the upper half is the id of the process.
-std::atomic<std::uint64_t> running{0};
-
-// Counts one more, unless there are too many.
-bool enter() {
-  constexpr std::uint64_t kCount = 0xffffffff;
-  const std::uint64_t mine = static_cast<std::uint64_t>(getpid()) << 32U;
-  std::uint64_t seen = running.load();
-  while (true) {
-    const std::uint64_t current = (seen & ~kCount) == mine ? seen : mine;
-    if ((current & kCount) >= Resolver::kMaxThreads) return false;
-    if (running.compare_exchange_weak(seen, current + 1)) return true;
-  }
-}
-
-void leave() { running.fetch_sub(1); }
 
 // How many addresses are tried last instead of first.  An address that never
 // answers uses up the whole timeout; so when an attempt is given up, the next
@@ -84,28 +62,15 @@ std::string look_up(const Endpoint& endpoint, int type, int flags,
 
 // ---- Resolver ---------------------------------------------------------------
 
-// What the resolver and its thread share; the last of them frees it.
-struct Resolver::Lookup {
-  explicit Lookup(Endpoint of) : endpoint(std::move(of)) {}
+struct Resolver::Addresses final : Lookup {
+  explicit Addresses(Endpoint of) : endpoint(std::move(of)) {}
 
-  void run() {
-    try {
-      detail = look_up(endpoint, SOCK_STREAM, 0, &addresses);
-    } catch (const std::bad_alloc&) {  // would end the process
-      addresses.clear();
-      detail.assign("no memory");  // fits into the object
-    }
-    done.store(true, std::memory_order_release);
-    // The pipe is new and empty: there is room for it.
-    [[maybe_unused]] const ssize_t written = write(answer.get(), "", 1);
+  std::string ask() override {
+    return look_up(endpoint, SOCK_STREAM, 0, &found);
   }
 
   const Endpoint endpoint;
-  Fd answered;  // can be read once there is an answer
-  Fd answer;
-  std::atomic<bool> done{false};  // the rest then belongs to the Resolver
-  std::vector<SocketAddress> addresses;
-  std::string detail;
+  std::vector<SocketAddress> found;
 };
 
 Resolver::Resolver(const Endpoint& endpoint) {
@@ -124,46 +89,25 @@ Resolver::Resolver(const Endpoint& endpoint) {
 Resolver::~Resolver() = default;
 
 void Resolver::start_lookup(const Endpoint& endpoint) {
-  auto lookup = std::make_shared<Lookup>(endpoint);
-  if (!make_pipe(&lookup->answered, &lookup->answer)) {
-    detail_ = error_text(errno);
-    return;
-  }
-  if (!enter()) {
-    detail_ = "too many look-ups of names are not answered";
-    return;
-  }
-  try {
-    const SignalsBlocked blocked;
-    std::thread([lookup] {
-      lookup->run();
-      leave();
-    }).detach();
-  } catch (const std::system_error& error) {
-    leave();
-    detail_ = error_text(error.code().value());
-    return;
-  }
-  lookup_ = std::move(lookup);
+  auto lookup = std::make_shared<Addresses>(endpoint);
+  detail_ = Lookup::start(lookup);
+  if (detail_.empty()) lookup_ = std::move(lookup);
 }
 
-int Resolver::fd() const {
-  return lookup_ != nullptr ? lookup_->answered.get() : -1;
-}
+int Resolver::fd() const { return lookup_ != nullptr ? lookup_->fd() : -1; }
 
 bool Resolver::done() {
   if (lookup_ == nullptr) return true;
-  if (!lookup_->done.load(std::memory_order_acquire)) return false;
-  addresses_ = std::move(lookup_->addresses);
-  detail_ = std::move(lookup_->detail);
+  if (!lookup_->done()) return false;
+  detail_ = lookup_->detail();
+  if (detail_.empty()) addresses_ = std::move(lookup_->found);
   lookup_.reset();
   return true;
 }
 
 void Resolver::abandon_after_fork() {
   if (lookup_ == nullptr) return;
-  lookup_->answered.reset();
-  lookup_->answer.reset();
+  lookup_->abandon_after_fork();
   // If the thread still held its share when the process was forked, the rest is
   // never freed: it may be half written, and the child does not have that
   // thread.

@@ -25,16 +25,11 @@ std::string look_up(const Endpoint& endpoint, int type, int flags,
 
 // From an endpoint to the addresses to connect to, without waiting.
 //
-// Numeric addresses and Unix sockets are known at once.  A thread looks up a
-// name and ends with the look-up, because the system's resolver has no time
-// limit.  Nothing is cached: each connection looks the name up again, and so
+// Numeric addresses and Unix sockets are known at once.  Names take a Lookup.
+// Nothing is cached: each connection looks the name up again, and so
 // follows a name that has moved.
 class Resolver {
  public:
-  // Look-ups of this process that may be under way at once.  If name servers do
-  // not answer, each attempt to connect leaves one behind for a while.
-  static constexpr int kMaxThreads = 32;
-
   explicit Resolver(const Endpoint& endpoint);
 
   // A look-up under way ends by itself, and its answer is dropped.
@@ -56,11 +51,11 @@ class Resolver {
   void abandon_after_fork();
 
  private:
-  struct Lookup;
+  struct Addresses;
 
   void start_lookup(const Endpoint& endpoint);
 
-  std::shared_ptr<Lookup> lookup_;  // null if done
+  std::shared_ptr<Addresses> lookup_;  // null if done
   std::vector<SocketAddress> addresses_;
   std::string detail_;
 };

@@ -27,6 +27,7 @@
 #include "core/sanitizers.hpp"
 #include "core/store/redis/fake_server.hpp"
 #include "core/store/redis/wire.hpp"
+#include "io/lookup.hpp"
 
 namespace limitree::redis::dialer_test {
 namespace {
@@ -255,7 +256,7 @@ TEST(Resolver, MayBeForgottenAtAnyTime) {
 // ended.
 std::vector<std::unique_ptr<Resolver>> as_many_as_may_be() {
   std::vector<std::unique_ptr<Resolver>> resolvers;
-  while (resolvers.size() < Resolver::kMaxThreads) {
+  while (resolvers.size() < Lookup::kMaxThreads) {
     auto one = std::make_unique<Resolver>(endpoint_of("slow.test"));
     if (one->done()) {
       std::this_thread::yield();
@@ -277,7 +278,7 @@ TEST(Resolver, BoundsTheThreadsOfAProcess) {
     EXPECT_EQ(too_many.detail(), "too many look-ups of names are not answered");
     // Numeric addresses need no thread.
     EXPECT_TRUE(Resolver(endpoint_of("127.0.0.1")).detail().empty());
-    names().wait_until_waiting(Resolver::kMaxThreads);
+    names().wait_until_waiting(Lookup::kMaxThreads);
   }
   names().release();
 }
@@ -290,7 +291,7 @@ TEST(Resolver, StartsAnewInTheChildOfAFork) {
   mean({"127.0.0.1"});
   names().hold();
   auto resolvers = as_many_as_may_be();
-  names().wait_until_waiting(Resolver::kMaxThreads);
+  names().wait_until_waiting(Lookup::kMaxThreads);
   const pid_t child = fork();
   if (child == 0) {
     for (const auto& resolver : resolvers) resolver->abandon_after_fork();

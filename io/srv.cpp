@@ -1,0 +1,85 @@
+#include "io/srv.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/digits.hpp"
+
+namespace limitree {
+
+bool is_host_name(std::string_view text) {
+  constexpr std::size_t kMaxName = 253;
+  return !text.empty() && text.size() <= kMaxName &&
+         std::ranges::all_of(text, [](char one) {
+           return is_letter(one) || is_digit(one) || one == '-' || one == '_' ||
+                  one == '.';
+         });
+}
+
+bool is_srv_name(std::string_view name) {
+  if (!is_host_name(name) || !name.starts_with('_')) return false;
+  const std::size_t protocol = name.find("._");
+  if (protocol == name.npos || protocol < 2) return false;
+  const std::size_t domain = name.find('.', protocol + 1);
+  return domain != name.npos && domain > protocol + 2 &&
+         domain + 1 < name.size();
+}
+
+// ---- SrvServers -------------------------------------------------------------
+
+SrvServers::SrvServers(std::string name, Duration refresh)
+    : name_(std::move(name)), refresh_(refresh) {}
+
+SrvServers::List SrvServers::list(Monotonic now) {
+  const std::lock_guard lock(mutex_);
+  if (asked_ != nullptr && asked_->done()) take_answer(now);
+  if (asked_ == nullptr && now >= next_) {
+    auto lookup = std::make_shared<SrvLookup>(name_);
+    detail_ = Lookup::start(lookup);
+    if (detail_.empty()) {
+      asked_ = std::move(lookup);
+    } else {
+      next_ = after(now, kRetryTime);
+    }
+  }
+  return list_;
+}
+
+void SrvServers::take_answer(Monotonic now) {
+  const std::shared_ptr<SrvLookup> done = std::move(asked_);
+  asked_ = nullptr;
+  detail_ = done->detail();
+  if (!detail_.empty()) {
+    next_ = after(now, kRetryTime);
+    return;
+  }
+  SrvList& found = done->list();
+  next_ =
+      after(now, refresh_ > Duration::zero()
+                     ? refresh_
+                     : std::clamp(found.time_to_live, kLeastTime, kMostTime));
+  if (list_ == nullptr || list_->servers != found.servers) {
+    list_ = std::make_shared<const SrvList>(std::move(found));
+  }
+}
+
+std::shared_ptr<Lookup> SrvServers::asked() {
+  const std::lock_guard lock(mutex_);
+  return asked_;
+}
+
+std::string SrvServers::detail() {
+  const std::lock_guard lock(mutex_);
+  return detail_;
+}
+
+void SrvServers::after_fork_in_child() {
+  if (asked_ != nullptr) {
+    asked_->abandon_after_fork();
+    asked_ = nullptr;
+  }
+  mutex_.unlock();
+}
+
+}  // namespace limitree

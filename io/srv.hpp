@@ -1,0 +1,113 @@
+// The servers of a service, by its SRV records (RFC 2782).
+
+#ifndef LIMITREE_IO_SRV_HPP
+#define LIMITREE_IO_SRV_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/time.hpp"
+#include "io/endpoint.hpp"
+#include "io/lookup.hpp"
+#include "io/timer.hpp"
+
+namespace limitree {
+
+struct SrvServer {
+  Endpoint endpoint;
+  std::uint16_t weight = 0;  // its part among the others; see RFC 2782
+
+  friend bool operator==(const SrvServer&, const SrvServer&) = default;
+};
+
+struct SrvList {
+  // More are refused: each of them has connections.
+  static constexpr std::size_t kMaxServers = 256;
+
+  // Those of the best priority, sorted by name and port, and without doubles:
+  // processes that share a service get the same list, whatever the order in
+  // which name servers answer.
+  std::vector<SrvServer> servers;
+  Duration time_to_live{};  // of the record that ends first
+};
+
+// Whether it is the name of a host, as far as its characters go.
+bool is_host_name(std::string_view text);
+// Whether it is a name such as _memcached._tcp.example.com.
+bool is_srv_name(std::string_view name);
+
+// Reads the answer of a name server.  Returns what is wrong with it; "" if
+// there are servers.
+std::string read_srv(std::span<const unsigned char> answer, SrvList* list);
+
+// One question for the servers of a name.
+class SrvLookup final : public Lookup {
+ public:
+  explicit SrvLookup(std::string name) : name_(std::move(name)) {}
+
+  // Once done().
+  SrvList& list() { return list_; }
+
+ private:
+  std::string ask() override;
+
+  const std::string name_;
+  SrvList list_;
+};
+
+// The servers of a name, asked for again from time to time.
+//
+// Nothing is asked before the first call, and nothing while nobody calls.  An
+// answer that fails changes nothing: the last list stays.
+//
+// From any thread.
+class SrvServers {
+ public:
+  // A list is good for its time to live within these bounds, unless there is a
+  // fixed time.
+  static constexpr Duration kLeastTime = 5 * kOneSecond;
+  static constexpr Duration kMostTime = 3'600 * kOneSecond;
+  // The time from a failure to the next question.
+  static constexpr Duration kRetryTime = 5 * kOneSecond;
+
+  using List = std::shared_ptr<const SrvList>;
+
+  // `refresh` is the time that a list is good for; zero: see above.
+  SrvServers(std::string name, Duration refresh);
+
+  // The last list, which is the same object until there is another; null if no
+  // look-up has succeeded.  Starts a look-up if one is due, and does not wait.
+  List list(Monotonic now);
+
+  // What to wait for while there is no list; null if nothing is asked.
+  std::shared_ptr<Lookup> asked();
+  // Why the last look-up has failed; "" if it has not.
+  std::string detail();
+
+  // Around a fork().
+  void before_fork() { mutex_.lock(); }
+  void after_fork() { mutex_.unlock(); }
+  void after_fork_in_child();
+
+ private:
+  void take_answer(Monotonic now);
+
+  const std::string name_;
+  const Duration refresh_;
+  std::mutex mutex_;  // guards all below
+  List list_;
+  std::string detail_;
+  std::shared_ptr<SrvLookup> asked_;
+  Monotonic next_{};  // when to ask again
+};
+
+}  // namespace limitree
+
+#endif  // LIMITREE_IO_SRV_HPP
