@@ -4,6 +4,7 @@
 #include <iterator>
 #include <string>
 
+#include "config/memcache_variables.hpp"
 #include "config/options.hpp"
 #include "config/redis_variables.hpp"
 #include "io/failure.hpp"
@@ -22,10 +23,7 @@ constexpr std::size_t kMostCounters = 10'000'000;
 
 void read_store(EnvironmentReader* reader, ServeSettings* settings) {
   const auto backend = reader->word("BACKEND_TYPE", "redis memory memcache");
-  if (backend == 2u) {
-    reader->fail("BACKEND_TYPE",
-                 "there is no memcache here; use redis or memory");
-  }
+  read_memcache(reader, backend == 2u, &settings->store);
   if (backend == 0u || (!backend && reader->has("REDIS_URL"))) {
     return read_redis(reader, &settings->store);
   }
@@ -101,7 +99,8 @@ std::vector<Option> store_options(ServeSettings* s) {
        "style of the headers of /v1", &s->header_style},
 
       {kBuckets, "-u,--store", text_kind("URL"),
-       "BACKEND_TYPE " + std::string(kRedisVariables),
+       "BACKEND_TYPE " + std::string(kMemcacheVariables) + " " +
+           kRedisVariables,
        "where the buckets are, such as redis://HOST:6379",
        [s](const OptionValue& value) { set_store(value, &s->store); },
        read_store},

@@ -4,49 +4,11 @@
 #include <map>
 #include <set>
 
-#include "config/options.hpp"
 #include "limitree.hpp"
+#include "server/config/read_variables.hpp"
 
 namespace limitree::server {
 namespace {
-
-using Variables = std::map<std::string, std::string>;
-
-struct Read {
-  ServeSettings settings;
-  EnvironmentReport report;
-};
-
-Read read(const Variables& all) {
-  Read made;
-  made.settings.places = {{ListenFor::kGrpc, ":8081"}};
-  made.report = read_environment(
-      [&](const char* name) -> const char* {
-        const auto found = all.find(name);
-        return found == all.end() ? nullptr : found->second.c_str();
-      },
-      &made.settings);
-  return made;
-}
-
-// The settings of variables that make sense.
-ServeSettings good(const Variables& all) {
-  const Read made = read(all);
-  EXPECT_EQ(made.report.errors, std::vector<std::string>());
-  EXPECT_EQ(made.report.warnings, std::vector<std::string>());
-  return made.settings;
-}
-
-std::string error(const Variables& all) {
-  const Read made = read(all);
-  return made.report.errors.size() == 1 ? made.report.errors[0] : "not one";
-}
-
-std::string warning(const Variables& all) {
-  const Read made = read(all);
-  EXPECT_EQ(made.report.errors, std::vector<std::string>());
-  return made.report.warnings.size() == 1 ? made.report.warnings[0] : "not one";
-}
 
 std::vector<std::string> places(const ServeSettings& settings,
                                 ListenFor purpose) {
@@ -520,8 +482,6 @@ TEST(Environment, DoesNotTraceByAProtocolThatItDoesNotHave) {
 }
 
 TEST(Environment, RefusesStoresThatAreNotThere) {
-  EXPECT_EQ(error({{"BACKEND_TYPE", "memcache"}}),
-            "BACKEND_TYPE: there is no memcache here; use redis or memory");
   EXPECT_EQ(error({{"BACKEND_TYPE", "etcd"}}),
             "BACKEND_TYPE: must be redis, memory or memcache, is 'etcd'");
   EXPECT_EQ(error({{"REDIS_URL", "a:1"}, {"REDIS_TYPE", "SENTINEL"}}),
