@@ -8,7 +8,7 @@
 
 namespace limitree {
 
-bool is_host_name(std::string_view text) {
+bool is_dns_name(std::string_view text) {
   constexpr std::size_t kMaxName = 253;
   return !text.empty() && text.size() <= kMaxName &&
          std::ranges::all_of(text, [](char one) {
@@ -18,7 +18,7 @@ bool is_host_name(std::string_view text) {
 }
 
 bool is_srv_name(std::string_view name) {
-  if (!is_host_name(name) || !name.starts_with('_')) return false;
+  if (!is_dns_name(name) || !name.starts_with('_')) return false;
   const std::size_t protocol = name.find("._");
   if (protocol == name.npos || protocol < 2) return false;
   const std::size_t domain = name.find('.', protocol + 1);
@@ -28,12 +28,14 @@ bool is_srv_name(std::string_view name) {
 
 // ---- SrvServers -------------------------------------------------------------
 
-SrvServers::SrvServers(std::string name, Duration refresh)
-    : name_(std::move(name)), refresh_(refresh) {}
+SrvServers::SrvServers(std::string name, Duration refresh, Listener listener)
+    : name_(std::move(name)),
+      refresh_(refresh),
+      listener_(std::move(listener)) {}
 
-SrvServers::List SrvServers::list(Monotonic now) {
+void SrvServers::look_now(Monotonic now) {
   const std::lock_guard lock(mutex_);
-  if (asked_ != nullptr && asked_->done()) take_answer(now);
+  if (asked_ != nullptr && asked_->done()) next_ = take_answer(now);
   if (asked_ == nullptr && now >= next_) {
     auto lookup = std::make_shared<SrvLookup>(name_);
     detail_ = Lookup::start(lookup);
@@ -43,25 +45,24 @@ SrvServers::List SrvServers::list(Monotonic now) {
       next_ = after(now, kRetryTime);
     }
   }
-  return list_;
+  const Monotonic at = asked_ != nullptr ? Monotonic::min() : next_;
+  look_at_.store(at.time_since_epoch().count());
 }
 
-void SrvServers::take_answer(Monotonic now) {
-  const std::shared_ptr<SrvLookup> done = std::move(asked_);
-  asked_ = nullptr;
+// Returns when to ask again.
+Monotonic SrvServers::take_answer(Monotonic now) {
+  const std::shared_ptr<SrvLookup> done = std::exchange(asked_, nullptr);
   detail_ = done->detail();
-  if (!detail_.empty()) {
-    next_ = after(now, kRetryTime);
-    return;
-  }
+  if (!detail_.empty()) return after(now, kRetryTime);
   SrvList& found = done->list();
-  next_ =
-      after(now, refresh_ > Duration::zero()
-                     ? refresh_
-                     : std::clamp(found.time_to_live, kLeastTime, kMostTime));
-  if (list_ == nullptr || list_->servers != found.servers) {
-    list_ = std::make_shared<const SrvList>(std::move(found));
+  if (servers_ != found.servers) {
+    servers_ = std::move(found.servers);
+    listener_(servers_);
   }
+  return after(now, refresh_ > Duration::zero()
+                        ? refresh_
+                        : std::clamp(found.time_to_live, kLeastTime,
+                                     kMostTime));
 }
 
 std::shared_ptr<Lookup> SrvServers::asked() {
@@ -78,6 +79,7 @@ void SrvServers::after_fork_in_child() {
   if (asked_ != nullptr) {
     asked_->abandon_after_fork();
     asked_ = nullptr;
+    next_ = Monotonic::min();
   }
   mutex_.unlock();
 }

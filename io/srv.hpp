@@ -3,8 +3,9 @@
 #ifndef LIMITREE_IO_SRV_HPP
 #define LIMITREE_IO_SRV_HPP
 
+#include <atomic>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,26 +21,19 @@
 
 namespace limitree {
 
-struct SrvServer {
-  Endpoint endpoint;
-  std::uint16_t weight = 0;  // its part among the others; see RFC 2782
-
-  friend bool operator==(const SrvServer&, const SrvServer&) = default;
-};
-
 struct SrvList {
   // More are refused: each of them has connections.
   static constexpr std::size_t kMaxServers = 256;
 
   // Those of the best priority, sorted by name and port, and without doubles:
   // processes that share a service get the same list, whatever the order in
-  // which name servers answer.
-  std::vector<SrvServer> servers;
+  // which name servers answer.  Weights do not matter.
+  std::vector<Endpoint> servers;
   Duration time_to_live{};  // of the record that ends first
 };
 
-// Whether it is the name of a host, as far as its characters go.
-bool is_host_name(std::string_view text);
+// Whether it is a name of DNS, as far as its characters and its size go.
+bool is_dns_name(std::string_view text);
 // Whether it is a name such as _memcached._tcp.example.com.
 bool is_srv_name(std::string_view name);
 
@@ -64,7 +58,7 @@ class SrvLookup final : public Lookup {
 
 // The servers of a name, asked for again from time to time.
 //
-// Nothing is asked before the first call, and nothing while nobody calls.  An
+// Nothing is asked before the first look(), and nothing while nobody looks.  An
 // answer that fails changes nothing: the last list stays.
 //
 // From any thread.
@@ -77,16 +71,19 @@ class SrvServers {
   // The time from a failure to the next question.
   static constexpr Duration kRetryTime = 5 * kOneSecond;
 
-  using List = std::shared_ptr<const SrvList>;
+  // Gets each list that differs from the last one; one call at a time.
+  using Listener = std::function<void(const std::vector<Endpoint>& servers)>;
 
   // `refresh` is the time that a list is good for; zero: see above.
-  SrvServers(std::string name, Duration refresh);
+  SrvServers(std::string name, Duration refresh, Listener listener);
 
-  // The last list, which is the same object until there is another; null if no
-  // look-up has succeeded.  Starts a look-up if one is due, and does not wait.
-  List list(Monotonic now);
+  // Starts a look-up if one is due, or takes the answer to the last one.  Does
+  // not wait.
+  void look(Monotonic now) {
+    if (now.time_since_epoch().count() >= look_at_.load()) look_now(now);
+  }
 
-  // What to wait for while there is no list; null if nothing is asked.
+  // The question under way; null if nothing is asked.
   std::shared_ptr<Lookup> asked();
   // Why the last look-up has failed; "" if it has not.
   std::string detail();
@@ -97,15 +94,20 @@ class SrvServers {
   void after_fork_in_child();
 
  private:
-  void take_answer(Monotonic now);
+  void look_now(Monotonic now);
+  Monotonic take_answer(Monotonic now);
 
   const std::string name_;
   const Duration refresh_;
+  const Listener listener_;
+  // When there is something to do, at the earliest; the first instant while
+  // there is a question.
+  std::atomic<Monotonic::rep> look_at_{Monotonic::min().time_since_epoch().count()};
   std::mutex mutex_;  // guards all below
-  List list_;
+  std::vector<Endpoint> servers_;
   std::string detail_;
   std::shared_ptr<SrvLookup> asked_;
-  Monotonic next_{};  // when to ask again
+  Monotonic next_ = Monotonic::min();  // when to ask again
 };
 
 }  // namespace limitree

@@ -21,7 +21,7 @@ namespace {
 
 struct SrvRecord {
   std::uint16_t priority = 0;
-  SrvServer server;
+  Endpoint server;
 };
 
 // Reads a message of RFC 1035 from its beginning.  What is behind its end is
@@ -78,8 +78,8 @@ class MessageReader {
 // Reads what a record says.  False if it names no server.
 bool read_record(MessageReader data, SrvRecord* read) {
   read->priority = data.number16();
-  read->server.weight = data.number16();
-  Endpoint& endpoint = read->server.endpoint;
+  data.skip(2);  // its weight
+  Endpoint& endpoint = read->server;
   endpoint.port = data.number16();
   endpoint.host = data.name();
   // Case means nothing in a name, and some servers choose it at random.
@@ -87,7 +87,7 @@ bool read_record(MessageReader data, SrvRecord* read) {
     if (one >= 'A' && one <= 'Z') one = static_cast<char>(one - 'A' + 'a');
   }
   // The root, which is empty here, means that there is no such service.
-  return data.ok() && endpoint.port != 0 && is_host_name(endpoint.host);
+  return data.ok() && endpoint.port != 0 && is_dns_name(endpoint.host);
 }
 
 // Reads all records.  False if the message is damaged.
@@ -118,8 +118,8 @@ bool read_records(std::span<const unsigned char> answer,
 
 // The order of a list.
 auto place_of(const SrvRecord& one) {
-  return std::tie(one.priority, one.server.endpoint.host,
-                  one.server.endpoint.port);
+  return std::tie(one.priority, one.server.host,
+                  one.server.port);
 }
 
 std::string no_answer(int error) {
@@ -170,10 +170,10 @@ std::string read_srv(std::span<const unsigned char> answer, SrvList* list) {
   }
   if (records.empty()) return "it names no server";
   std::ranges::sort(records, {}, place_of);
-  std::vector<SrvServer> servers;
+  std::vector<Endpoint> servers;
   for (SrvRecord& one : records) {
     if (one.priority != records.front().priority) break;
-    if (servers.empty() || servers.back().endpoint != one.server.endpoint) {
+    if (servers.empty() || servers.back() != one.server) {
       servers.push_back(std::move(one.server));
     }
   }

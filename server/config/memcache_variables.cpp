@@ -54,7 +54,7 @@ class MemcacheReader {
     // long it is good for.
     if (reader_.set(kRefresh, &refresh) && refresh > Duration::zero()) {
       const Duration used = std::clamp(refresh, kOneSecond, kMostRefresh);
-      store_.url += "?refresh=" + std::to_string(used / kOneSecond) + 's';
+      store_.url += "?refresh=" + std::to_string(used / kOneSecond);
     }
   }
 

@@ -30,11 +30,9 @@ std::string read(const std::string& message, SrvList* list) {
       list);
 }
 
-std::string texts_of(const SrvList& list) {
+std::string texts_of(const std::vector<Endpoint>& list) {
   std::string texts;
-  for (const SrvServer& one : list.servers) {
-    texts += one.endpoint.text() + '*' + std::to_string(one.weight) + ' ';
-  }
+  for (const Endpoint& one : list) texts += one.text() + ' ';
   return texts;
 }
 
@@ -42,7 +40,7 @@ std::string texts_of(const SrvList& list) {
 std::string read_records(const std::vector<DnsRecord>& records) {
   SrvList list;
   const std::string wrong = read(dns_message(question(), {records}), &list);
-  return wrong.empty() ? texts_of(list) : wrong;
+  return wrong.empty() ? texts_of(list.servers) : wrong;
 }
 
 TEST(SrvName, HasServiceProtocolAndDomain) {
@@ -66,7 +64,7 @@ TEST(SrvAnswer, NamesTheServersOfTheBestPriorityInOneOrder) {
           {srv_record(1, 5, 11212, "b.test"), srv_record(1, 7, 11211, "B.test"),
            srv_record(1, 0, 11211, "a.test"), srv_record(1, 9, 11211, "a.test"),
            srv_record(2, 1, 11211, "backup.test")}),
-      "a.test:11211*0 b.test:11211*7 b.test:11212*5 ");
+      "a.test:11211 b.test:11211 b.test:11212 ");
 }
 
 TEST(SrvAnswer, LivesAsLongAsItsFirstRecordToEnd) {
@@ -86,7 +84,7 @@ TEST(SrvAnswer, LeavesOutWhatIsNoServer) {
                           srv_record(0, 0, 1, "line\n.test"),
                           {33, 60, "short"},
                           srv_record(3, 0, 1, "c.test")}),
-            "c.test:1*0 ");
+            "c.test:1 ");
   EXPECT_EQ(read_records({alias}), "it names no server");
   // The root says that there is no such service.
   EXPECT_EQ(read_records({srv_record(0, 0, 0, "")}), "it names no server");
@@ -98,7 +96,7 @@ TEST(SrvAnswer, HasABoundedNumberOfServers) {
   for (std::size_t i = 0; i < SrvList::kMaxServers; ++i) {
     records.push_back(srv_record(0, 0, 1, std::to_string(i) + ".test"));
   }
-  EXPECT_TRUE(read_records(records).ends_with("99.test:1*0 "));
+  EXPECT_TRUE(read_records(records).ends_with("99.test:1 "));
   records.push_back(srv_record(0, 0, 1, "more.test"));
   EXPECT_EQ(read_records(records), "it names 257 servers, more than 256");
 }
@@ -145,6 +143,20 @@ class Names {
   }};
 };
 
+// The servers that it has told last, and how often it told some.
+class Told {
+ public:
+  SrvServers::Listener listener() {
+    return [this](const std::vector<Endpoint>& servers) {
+      last = texts_of(servers);
+      ++times;
+    };
+  }
+
+  std::string last;
+  int times = 0;
+};
+
 // Waits for a question that is under way.
 void wait_for_answer(SrvServers* servers) {
   if (const auto asked = servers->asked()) {
@@ -154,22 +166,23 @@ void wait_for_answer(SrvServers* servers) {
   }
 }
 
-SrvServers::List ask(SrvServers* servers, Monotonic now) {
-  servers->list(now);
+void ask(SrvServers* servers, Monotonic now) {
+  servers->look(now);
   wait_for_answer(servers);
-  return servers->list(now);
+  servers->look(now);
 }
 
 TEST(SrvServers, AreLookedUpWithoutWaiting) {
   Names names;
   names.serve(7);
-  SrvServers servers(kName, {});
+  Told told;
+  SrvServers servers(kName, {}, told.listener());
   EXPECT_EQ(names.asked(), 0);
-  EXPECT_EQ(servers.list(steady_now()), nullptr);
+  servers.look(steady_now());
   wait_for_answer(&servers);
-  const SrvServers::List list = servers.list(steady_now());
-  ASSERT_NE(list, nullptr);
-  EXPECT_EQ(texts_of(*list), "a.test:7*0 ");
+  EXPECT_EQ(told.times, 0);
+  servers.look(steady_now());
+  EXPECT_EQ(told.last, "a.test:7 ");
   EXPECT_EQ(servers.asked(), nullptr);
   EXPECT_EQ(servers.detail(), "");
 }
@@ -181,37 +194,44 @@ TEST(SrvServers, MayBeMoreThanFitIntoADatagram) {
     records.push_back(srv_record(0, 0, i, "a.test"));
   }
   names.say({records});
-  SrvServers servers(kName, {});
-  const SrvServers::List list = ask(&servers, steady_now());
-  ASSERT_NE(list, nullptr) << servers.detail();
-  EXPECT_EQ(list->servers.size(), 100U);
+  std::size_t count = 0;
+  SrvServers servers(kName, {}, [&](const std::vector<Endpoint>& all) {
+    count = all.size();
+  });
+  ask(&servers, steady_now());
+  EXPECT_EQ(count, 100U) << servers.detail();
 }
 
 TEST(SrvServers, AreAskedForAgainWhenTheirTimeIsOver) {
   Names names;
   names.serve(7);
-  SrvServers servers(kName, {});
+  Told told;
+  SrvServers servers(kName, {}, told.listener());
   const Monotonic begin = steady_now();
-  const SrvServers::List first = ask(&servers, begin);
+  ask(&servers, begin);
   const Monotonic end = begin + 60 * kOneSecond;
-  EXPECT_EQ(ask(&servers, end - Duration(1)), first);
+  ask(&servers, end - Duration(1));
   EXPECT_EQ(names.asked(), 1);
-  // The same answer is the same list.
-  EXPECT_EQ(ask(&servers, end), first);
+  ask(&servers, end);
   EXPECT_EQ(names.asked(), 2);
+  EXPECT_EQ(told.times, 1);  // the same answer is the same list
   names.serve(8);
-  // The old list until there is an answer.
-  EXPECT_EQ(servers.list(end + 60 * kOneSecond), first);
+  servers.look(end + 60 * kOneSecond);
   wait_for_answer(&servers);
-  EXPECT_EQ(texts_of(*servers.list(end + 60 * kOneSecond)), "a.test:8*0 ");
+  EXPECT_EQ(told.last, "a.test:7 ");
+  servers.look(end + 60 * kOneSecond);
+  EXPECT_EQ(told.last, "a.test:8 ");
 }
 
 TEST(SrvServers, AreAskedForAfterAFixedTimeIfThereIsOne) {
   Names names;
   names.serve(7);
-  SrvServers servers(kName, kOneSecond);
+  Told told;
+  SrvServers servers(kName, kOneSecond, told.listener());
   const Monotonic begin = steady_now();
   ask(&servers, begin);
+  ask(&servers, begin + kOneSecond - Duration(1));
+  EXPECT_EQ(names.asked(), 1);
   ask(&servers, begin + kOneSecond);
   EXPECT_EQ(names.asked(), 2);
 }
@@ -219,7 +239,8 @@ TEST(SrvServers, AreAskedForAfterAFixedTimeIfThereIsOne) {
 TEST(SrvServers, TheirTimeHasBounds) {
   Names names;
   names.say({{srv_record(0, 0, 7, "a.test", 0)}});
-  SrvServers servers(kName, {});
+  Told told;
+  SrvServers servers(kName, {}, told.listener());
   Monotonic now = steady_now();
   ask(&servers, now);
   now += SrvServers::kLeastTime - Duration(1);
@@ -235,9 +256,10 @@ TEST(SrvServers, TheirTimeHasBounds) {
 TEST(SrvServers, FailuresKeepTheLastList) {
   Names names;
   names.serve(7);
-  SrvServers servers(kName, kOneSecond);
+  Told told;
+  SrvServers servers(kName, kOneSecond, told.listener());
   Monotonic now = steady_now();
-  const SrvServers::List first = ask(&servers, now);
+  ask(&servers, now);
   const std::pair<DnsAnswer, std::string> failures[] = {
       {{{}, 3}, "name or service not known"},
       {{{}, 2}, "temporary failure in name resolution"},
@@ -246,27 +268,29 @@ TEST(SrvServers, FailuresKeepTheLastList) {
   for (const auto& [answer, detail] : failures) {
     names.say(answer);
     const int asked = names.asked();
-    EXPECT_EQ(ask(&servers, now += SrvServers::kRetryTime), first);
+    ask(&servers, now += SrvServers::kRetryTime);
     EXPECT_EQ(servers.detail(), detail);
     EXPECT_GT(names.asked(), asked);
-    EXPECT_EQ(ask(&servers, now + SrvServers::kRetryTime - Duration(1)), first);
+    servers.look(now + SrvServers::kRetryTime - Duration(1));
     EXPECT_EQ(servers.asked(), nullptr);
   }
+  EXPECT_EQ(told.times, 1);
   names.serve(8);
-  EXPECT_EQ(texts_of(*ask(&servers, now + SrvServers::kRetryTime)),
-            "a.test:8*0 ");
+  ask(&servers, now + SrvServers::kRetryTime);
+  EXPECT_EQ(told.last, "a.test:8 ");
   EXPECT_EQ(servers.detail(), "");
 }
 
 TEST(SrvServers, OneQuestionAtATime) {
   Names names;
   names.say({{}, 0, true});
-  SrvServers servers(kName, {});
+  Told told;
+  SrvServers servers(kName, {}, told.listener());
   const Monotonic now = steady_now();
-  servers.list(now);
+  servers.look(now);
   const auto asked = servers.asked();
   ASSERT_NE(asked, nullptr);
-  servers.list(now + 3'600 * kOneSecond);
+  servers.look(now + 3'600 * kOneSecond);
   EXPECT_EQ(servers.asked(), asked);
   names.serve(7);  // for the resolver's next attempt, or a later test
 }
@@ -274,15 +298,16 @@ TEST(SrvServers, OneQuestionAtATime) {
 TEST(SrvServers, AChildOfForkAsksAnew) {
   Names names;
   names.say({{}, 0, true});
-  SrvServers servers(kName, {});
-  servers.list(steady_now());
+  Told told;
+  SrvServers servers(kName, {}, told.listener());
+  servers.look(steady_now());
   ASSERT_NE(servers.asked(), nullptr);
   servers.before_fork();
   const pid_t child = fork();
   if (child == 0) {
     servers.after_fork_in_child();
     const bool forgotten = servers.asked() == nullptr;
-    servers.list(steady_now());
+    servers.look(steady_now());
     _exit(forgotten && servers.asked() != nullptr ? 0 : 1);
   }
   servers.after_fork();

@@ -20,6 +20,9 @@ namespace {
 constexpr std::int64_t kFirstPauseNs = 100'000;
 constexpr std::int32_t kMostDoublings = 5;
 
+// Between two looks for the first servers.
+constexpr Duration kLookPause = 2 * kMillisecond;
+
 Duration pause_after(std::int32_t attempt) {
   thread_local std::minstd_rand random{
       static_cast<std::uint32_t>(random_word())};
@@ -30,6 +33,12 @@ Duration pause_after(std::int32_t attempt) {
 }
 
 }  // namespace
+
+Status no_server(const std::string& why) {
+  return Status(Error{Code::kStoreUnavailable,
+                      {"memcached: " + why},
+                      remote::failure_name(Failure::kResolve)});
+}
 
 Decision::Decision(Plan* plan, Kind kind, const Context& context)
     : plan_(plan), kind_(kind), context_(context) {
@@ -50,7 +59,6 @@ void Decision::make_families() {
     std::string key;
     remote::append_key(*plan_, member.family, context_.settings.prefix, &key);
     item.key = item_key(std::move(key), context_.settings.prefix);
-    item.node = context_.servers.of(item.key);
     item.first = first;
     item.levels = member.levels;
     first += member.levels;
@@ -66,14 +74,24 @@ const std::vector<Decision::Part>& Decision::parts() const {
 Decision::Step Decision::start() { return read(); }
 
 Decision::Step Decision::read() {
-  for (const FamilyItem& family : families_) {
-    if (family.node != nullptr) continue;
-    status_ = Status(Error{Code::kStoreUnavailable,
-                           {"memcached: no server is known"},
-                           remote::failure_name(Failure::kResolve)});
-    return {};
+  if (find_servers()) return send(Phase::kRead);
+  std::string why;
+  const bool is_awaited = context_.servers.is_awaited(&why);
+  status_ = no_server(why);  // if there is no time left
+  if (!is_awaited) return {};
+  context_.servers.look(steady_now());
+  return {Step::Kind::kPause, kLookPause};
+}
+
+// A request stays with the servers that it has begun with.
+bool Decision::find_servers() {
+  if (families_.front().node != nullptr) return true;
+  for (FamilyItem& family : families_) {
+    family.node = context_.servers.of(family.key);
+    if (family.node == nullptr) return false;
   }
-  return send(Phase::kRead);
+  status_ = {};
+  return true;
 }
 
 // Makes the parts of a phase, one for each server.

@@ -42,10 +42,13 @@ class ItemBucket;  // item_buckets.hpp
 // What all requests of a store have in common.
 struct Context {
   const Settings& settings;
-  const Servers& servers;
+  Servers& servers;
   const Clock& clock;
   std::uint64_t writer;  // who we are, if the clock is the caller's; or 0
 };
+
+// What a request is told that does not know which server to ask.
+Status no_server(const std::string& why);
 
 class Decision {
  public:
@@ -89,6 +92,7 @@ class Decision {
   void make_families();
   Step send(Phase phase);
   Step read();
+  bool find_servers();
   Step decide();
   Step take_back();
   Step refund();

@@ -39,9 +39,9 @@ class PingTask final : public remote::Task {
 // What a loop does for the limiter.
 class MemcachedStore::Ticket final : public remote::AsyncTask {
  public:
-  Ticket(Pending* pending, const MemcachedStore& store)
+  Ticket(Pending* pending, MemcachedStore* store)
       : pending_(pending),
-        context_(store.context()),
+        context_(store->context()),
         task_(&pending->plan(),
               pending->kind() == Pending::Kind::kDecide
                   ? Decision::Kind::kDecide
@@ -66,13 +66,18 @@ MemcachedStore::MemcachedStore(Settings settings, Clock clock)
       protocol_(settings_.url),
       servers_(protocol_, &traffic_),
       driver_(&servers_, settings_) {
-  servers_.set(settings_.url.endpoints);
+  if (settings_.url.srv.empty()) {
+    servers_.set(settings_.url.endpoints);
+  } else {
+    servers_.follow(settings_.url.srv, settings_.url.refresh);
+  }
   watch_forks();
 }
 
 MemcachedStore::~MemcachedStore() { unwatch_forks(); }
 
-Context MemcachedStore::context() const {
+Context MemcachedStore::context() {
+  servers_.look(steady_now());
   return {settings_, servers_, clock_, writer_};
 }
 
@@ -109,12 +114,16 @@ bool MemcachedStore::start(Pending* pending, Status* status) {
                         "no descriptor for an event loop to watch");
     return true;
   }
-  loop->start(std::make_unique<Ticket>(pending, *this), settings_.timeout);
+  loop->start(std::make_unique<Ticket>(pending, this), settings_.timeout);
   return false;
 }
 
 // All servers, because each of them has keys.
 Status MemcachedStore::ping() {
+  std::string why;
+  if (!servers_.wait(after(steady_now(), settings_.timeout), &why)) {
+    return no_server(why);
+  }
   for (remote::Node* const node : servers_.all()) {
     PingTask task(node);
     driver_.run(&task, settings_.timeout);
@@ -141,7 +150,7 @@ void MemcachedStore::after_fork() {
 
 void MemcachedStore::after_fork_in_child() {
   driver_.after_fork_in_child();
-  servers_.after_fork();
+  servers_.after_fork_in_child();
 }
 
 }  // namespace limitree::memcached

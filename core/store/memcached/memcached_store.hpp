@@ -57,7 +57,7 @@ class MemcachedStore final : public Store, private ForkGuard {
   class Ticket;
 
   static void complete(std::span<std::unique_ptr<remote::AsyncTask>> tasks);
-  Context context() const;
+  Context context();
   void before_fork() override;
   void after_fork() override;
   void after_fork_in_child() override;

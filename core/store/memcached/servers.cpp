@@ -1,6 +1,9 @@
 #include "store/memcached/servers.hpp"
 
 #include <algorithm>
+#include <utility>
+
+#include "io/socket.hpp"
 
 namespace limitree::memcached {
 
@@ -40,6 +43,51 @@ bool Servers::set(const std::vector<Endpoint>& endpoints) {
   }
   list_.store(&*found, std::memory_order_release);
   return true;
+}
+
+void Servers::follow(std::string name, Duration refresh) {
+  name_ = name;
+  srv_ = std::make_unique<SrvServers>(
+      std::move(name), refresh,
+      [this](const std::vector<Endpoint>& servers) { set(servers); });
+}
+
+bool Servers::is_awaited(std::string* why) {
+  *why = "no server is known";
+  if (srv_ == nullptr) return false;
+  const std::string detail = srv_->detail();
+  if (detail.empty()) return srv_->asked() != nullptr;
+  *why = "'" + name_ + "': " + detail;
+  return false;
+}
+
+bool Servers::wait(Monotonic deadline, std::string* why) {
+  look(steady_now());
+  if (list_.load() == nullptr && is_awaited(why)) {
+    const std::shared_ptr<Lookup> asked = srv_->asked();
+    if (asked != nullptr) wait_for(asked->fd(), false, deadline);
+    look(steady_now());
+    is_awaited(why);
+  }
+  return list_.load() != nullptr;
+}
+
+void Servers::before_fork() {
+  if (srv_ != nullptr) srv_->before_fork();
+  mutex_.lock();
+  nodes_.before_fork();
+}
+
+void Servers::after_fork() {
+  nodes_.after_fork();
+  mutex_.unlock();
+  if (srv_ != nullptr) srv_->after_fork();
+}
+
+void Servers::after_fork_in_child() {
+  nodes_.after_fork();
+  mutex_.unlock();
+  if (srv_ != nullptr) srv_->after_fork_in_child();
 }
 
 remote::Node* Servers::of(std::string_view key) const {

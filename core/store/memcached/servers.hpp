@@ -15,11 +15,16 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/time.hpp"
 #include "io/endpoint.hpp"
+#include "io/srv.hpp"
+#include "io/timer.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/remote/route/node_set.hpp"
 #include "store/remote/route/router.hpp"
@@ -36,6 +41,18 @@ class Servers final : public remote::Router {
   // Replaces the list.  False if that is not possible: it is empty, or there
   // have been too many different servers or lists.  From any thread.
   bool set(const std::vector<Endpoint>& endpoints);
+
+  // From now on the list is that of a name: see SrvServers.  Before any request.
+  void follow(std::string name, Duration refresh);
+  // Brings it up to date, without waiting.
+  void look(Monotonic now) {
+    if (srv_ != nullptr) srv_->look(now);
+  }
+  // Whether look() may soon know the first servers; else *why is why not.
+  bool is_awaited(std::string* why);
+
+  // Waits for them, no longer than that.
+  bool wait(Monotonic deadline, std::string* why);
 
   // The server that has `key`; null if none is known.
   remote::Node* of(std::string_view key) const;
@@ -54,14 +71,9 @@ class Servers final : public remote::Router {
   void for_each(const std::function<void(remote::Node*)>& visit) override {
     nodes_.for_each(visit);
   }
-  void before_fork() override {
-    mutex_.lock();
-    nodes_.before_fork();
-  }
-  void after_fork() override {
-    nodes_.after_fork();
-    mutex_.unlock();
-  }
+  void before_fork() override;
+  void after_fork() override;
+  void after_fork_in_child();
 
  private:
   struct Server {
@@ -76,6 +88,8 @@ class Servers final : public remote::Router {
   // again.
   static constexpr std::size_t kMaxLists = 1024;
 
+  std::unique_ptr<SrvServers> srv_;  // null if no name is followed
+  std::string name_;                 // that one
   remote::NodeSet nodes_;
   std::atomic<const List*> list_{nullptr};
   std::mutex mutex_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "io/srv.hpp"
 #include "store/remote/common/url_parts.hpp"
 
 namespace limitree::memcached {
@@ -38,13 +39,26 @@ const Scheme* scheme_of(std::string_view text) {
   return found == std::end(kSchemes) ? nullptr : found;
 }
 
-Status read_srv(std::string_view name, Url* url) {
-  if (name.empty() || !remote::is_host_name(name)) {
+Status read_srv(const remote::UrlParts& parts, Url* url) {
+  constexpr std::int64_t kMostSeconds = std::int64_t{24} * 60 * 60;
+  constexpr std::string_view kRefresh = "refresh=";
+  if (!is_srv_name(parts.hosts)) {
     return remote::bad_url(
         "a name must follow, as in "
         "memcached+srv://_memcached._tcp.example.org");
   }
-  url->srv = name;
+  url->srv = parts.hosts;
+  if (!parts.query) return {};
+  const auto seconds =
+      parts.query->starts_with(kRefresh)
+          ? remote::read_number<std::int64_t>(
+                parts.query->substr(kRefresh.size()), 1)
+          : std::nullopt;
+  if (!seconds || *seconds > kMostSeconds) {
+    return remote::bad_url(
+        "only refresh=SECONDS may follow \"?\", 1 to 86400");
+  }
+  url->refresh = std::chrono::seconds(*seconds);
   return {};
 }
 
@@ -55,7 +69,7 @@ Status read_place(const remote::UrlParts& parts, Form form, Url* url) {
   if (!parts.path.empty() && parts.path != "/") {
     return remote::bad_url("nothing may follow the hosts");
   }
-  if (form == Form::kSrv) return read_srv(parts.hosts, url);
+  if (form == Form::kSrv) return read_srv(parts, url);
   Status status = remote::read_endpoints(parts.hosts, kPort, &url->endpoints);
   if (!status.ok()) return status;
   for (auto one = url->endpoints.begin(); one != url->endpoints.end(); ++one) {
@@ -104,7 +118,7 @@ Result<Url> parse_url(std::string_view text) {
       (url.user.empty() || !is_word(url.user) || !is_word(url.password))) {
     status = remote::bad_url("user and password must be words without blanks");
   }
-  if (status.ok() && parts.query) {
+  if (status.ok() && parts.query && scheme->form != Form::kSrv) {
     status = remote::bad_url("nothing may follow \"?\"");
   }
   if (status.ok()) status = read_place(parts, scheme->form, &url);

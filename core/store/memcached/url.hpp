@@ -2,7 +2,7 @@
 //
 //   memcached://[user:password@]host[:port][,host[:port]...]
 //   memcached+unix://[user:password@]/path/to/socket
-//   memcached+srv://[user:password@]name
+//   memcached+srv://[user:password@]name[?refresh=seconds]
 //
 // memcacheds:// and memcacheds+srv:// use TLS.  Users and passwords, for
 // memcached's own file of them (-Y), are percent-decoded.  IPv6 addresses stand
@@ -11,6 +11,7 @@
 #ifndef LIMITREE_STORE_MEMCACHED_URL_HPP
 #define LIMITREE_STORE_MEMCACHED_URL_HPP
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct Url {
   bool tls = false;
   std::vector<Endpoint> endpoints;  // none if there is a name in `srv`
   std::string srv;                  // its SRV records name the servers
+  // How long these are good for; zero: as long as they say.
+  std::chrono::seconds refresh{};
   std::string user;
   std::string password;  // empty: no login
 };

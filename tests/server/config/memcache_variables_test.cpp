@@ -39,9 +39,9 @@ TEST(MemcacheVariables, SayHowOftenServersAreLookedUp) {
                          {"MEMCACHE_SRV_REFRESH", refresh}});
   };
   EXPECT_EQ(url("0"), "memcached+srv://_m._tcp.x");
-  EXPECT_EQ(url("90s"), "memcached+srv://_m._tcp.x?refresh=90s");
-  EXPECT_EQ(url("100ms"), "memcached+srv://_m._tcp.x?refresh=1s");
-  EXPECT_EQ(url("1000h"), "memcached+srv://_m._tcp.x?refresh=86400s");
+  EXPECT_EQ(url("90s"), "memcached+srv://_m._tcp.x?refresh=90");
+  EXPECT_EQ(url("100ms"), "memcached+srv://_m._tcp.x?refresh=1");
+  EXPECT_EQ(url("1000h"), "memcached+srv://_m._tcp.x?refresh=86400");
 }
 
 TEST(MemcacheVariables, MakeUrlsAndOptionsThatTheLibraryTakes) {

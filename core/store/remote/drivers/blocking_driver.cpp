@@ -48,6 +48,8 @@ void BlockingDriver::run(Task* task, Duration timeout) {
     if (step.kind == Task::Step::Kind::kPause) {
       in_time = pause(step.pause, &patience);
       step = task->resumed();
+      // Whatever it waits for has not come in time.
+      if (!in_time && step.kind == Task::Step::Kind::kPause) return;
       continue;
     }
     Outcome outcome =
