@@ -59,10 +59,10 @@ Monotonic SrvServers::take_answer(Monotonic now) {
     servers_ = std::move(found.servers);
     listener_(servers_);
   }
-  return after(now, refresh_ > Duration::zero()
-                        ? refresh_
-                        : std::clamp(found.time_to_live, kLeastTime,
-                                     kMostTime));
+  return after(now,
+               refresh_ > Duration::zero()
+                   ? refresh_
+                   : std::clamp(found.time_to_live, kLeastTime, kMostTime));
 }
 
 std::shared_ptr<Lookup> SrvServers::asked() {

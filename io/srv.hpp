@@ -102,7 +102,8 @@ class SrvServers {
   const Listener listener_;
   // When there is something to do, at the earliest; the first instant while
   // there is a question.
-  std::atomic<Monotonic::rep> look_at_{Monotonic::min().time_since_epoch().count()};
+  std::atomic<Monotonic::rep> look_at_{
+      Monotonic::min().time_since_epoch().count()};
   std::mutex mutex_;  // guards all below
   std::vector<Endpoint> servers_;
   std::string detail_;

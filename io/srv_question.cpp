@@ -118,8 +118,7 @@ bool read_records(std::span<const unsigned char> answer,
 
 // The order of a list.
 auto place_of(const SrvRecord& one) {
-  return std::tie(one.priority, one.server.host,
-                  one.server.port);
+  return std::tie(one.priority, one.server.host, one.server.port);
 }
 
 std::string no_answer(int error) {

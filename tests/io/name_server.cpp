@@ -144,7 +144,7 @@ std::string NameServer::answer_to(std::string_view question, std::size_t most) {
   std::string name;
   read_question(question, &name);
   const DnsAnswer answer = answer_(name);
-  if (answer.silent) return {};
+  if (answer.code < 0) return {};
   std::string message = dns_message(question, answer);
   if (message.size() > most) {
     message = dns_message(question, {});

@@ -27,11 +27,9 @@ std::string dns_name(std::string_view text);
 DnsRecord srv_record(int priority, int weight, int port,
                      std::string_view target, std::uint32_t time_to_live = 60);
 
-// What the server says: 3 is NXDOMAIN, 2 is SERVFAIL.
 struct DnsAnswer {
   std::vector<DnsRecord> records = {};
-  int code = 0;
-  bool silent = false;
+  int code = 0;  // 2: SERVFAIL, 3: NXDOMAIN, -1: no answer
 };
 
 // The whole message that answers `question`.

@@ -195,9 +195,8 @@ TEST(SrvServers, MayBeMoreThanFitIntoADatagram) {
   }
   names.say({records});
   std::size_t count = 0;
-  SrvServers servers(kName, {}, [&](const std::vector<Endpoint>& all) {
-    count = all.size();
-  });
+  SrvServers servers(
+      kName, {}, [&](const std::vector<Endpoint>& all) { count = all.size(); });
   ask(&servers, steady_now());
   EXPECT_EQ(count, 100U) << servers.detail();
 }
@@ -283,7 +282,7 @@ TEST(SrvServers, FailuresKeepTheLastList) {
 
 TEST(SrvServers, OneQuestionAtATime) {
   Names names;
-  names.say({{}, 0, true});
+  names.say({{}, -1});
   Told told;
   SrvServers servers(kName, {}, told.listener());
   const Monotonic now = steady_now();
@@ -297,7 +296,7 @@ TEST(SrvServers, OneQuestionAtATime) {
 
 TEST(SrvServers, AChildOfForkAsksAnew) {
   Names names;
-  names.say({{}, 0, true});
+  names.say({{}, -1});
   Told told;
   SrvServers servers(kName, {}, told.listener());
   servers.look(steady_now());

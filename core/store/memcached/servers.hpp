@@ -42,7 +42,8 @@ class Servers final : public remote::Router {
   // have been too many different servers or lists.  From any thread.
   bool set(const std::vector<Endpoint>& endpoints);
 
-  // From now on the list is that of a name: see SrvServers.  Before any request.
+  // From now on the list is that of a name: see SrvServers.  Before any
+  // request.
   void follow(std::string name, Duration refresh);
   // Brings it up to date, without waiting.
   void look(Monotonic now) {

@@ -49,14 +49,12 @@ Status read_srv(const remote::UrlParts& parts, Url* url) {
   }
   url->srv = parts.hosts;
   if (!parts.query) return {};
-  const auto seconds =
-      parts.query->starts_with(kRefresh)
-          ? remote::read_number<std::int64_t>(
-                parts.query->substr(kRefresh.size()), 1)
-          : std::nullopt;
+  const auto seconds = parts.query->starts_with(kRefresh)
+                           ? remote::read_number<std::int64_t>(
+                                 parts.query->substr(kRefresh.size()), 1)
+                           : std::nullopt;
   if (!seconds || *seconds > kMostSeconds) {
-    return remote::bad_url(
-        "only refresh=SECONDS may follow \"?\", 1 to 86400");
+    return remote::bad_url("only refresh=SECONDS may follow \"?\", 1 to 86400");
   }
   url->refresh = std::chrono::seconds(*seconds);
   return {};

@@ -21,9 +21,9 @@ TEST(MemcacheVariables, MakeTheUrlOfTheStore) {
             "memcached://a:11211");
   EXPECT_EQ(memcache_url({{"MEMCACHE_HOST_PORT", "a:1, [::1]:2,c"}}),
             "memcached://a:1,[::1]:2,c");
-  EXPECT_EQ(memcache_url({{"MEMCACHE_HOST_PORT", "a:1"},
-                          {"MEMCACHE_TLS", "true"}}),
-            "memcacheds://a:1");
+  EXPECT_EQ(
+      memcache_url({{"MEMCACHE_HOST_PORT", "a:1"}, {"MEMCACHE_TLS", "true"}}),
+      "memcacheds://a:1");
   EXPECT_EQ(memcache_url({{"MEMCACHE_HOST_PORT", "/run/memcached.sock"}}),
             "memcached+unix:///run/memcached.sock");
   const char* const name = "_memcache._tcp.cache.svc.cluster.local";
@@ -35,8 +35,8 @@ TEST(MemcacheVariables, MakeTheUrlOfTheStore) {
 
 TEST(MemcacheVariables, SayHowOftenServersAreLookedUp) {
   const auto url = [](const char* refresh) {
-    return memcache_url({{"MEMCACHE_SRV", "_m._tcp.x"},
-                         {"MEMCACHE_SRV_REFRESH", refresh}});
+    return memcache_url(
+        {{"MEMCACHE_SRV", "_m._tcp.x"}, {"MEMCACHE_SRV_REFRESH", refresh}});
   };
   EXPECT_EQ(url("0"), "memcached+srv://_m._tcp.x");
   EXPECT_EQ(url("90s"), "memcached+srv://_m._tcp.x?refresh=90");

@@ -6,7 +6,8 @@
 //   while (step.kind != kDone):
 //     kSend:   step = task->answered(outcome of sending task->bytes()
 //                                    to step.target)
-//     kPause:  step = task->resumed(), after step.pause; the end if it is kPause
+//     kPause:  step = task->resumed(), after step.pause; the end if it is
+//     kPause
 //              again and there is no time
 //
 // The deadline is the driver's business; a deadline that passes shows as an

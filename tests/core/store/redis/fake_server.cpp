@@ -67,17 +67,35 @@ bool Peer::wait(short events) {
   return watched[1].revents == 0;
 }
 
-void Peer::expect(std::string_view bytes) {
+// Fewer bytes if there are no more.
+std::string Peer::receive(std::size_t count) {
   std::string received;
-  while (received.size() < bytes.size()) {
-    if (!wait(POLLIN)) return;
-    std::string chunk(bytes.size() - received.size(), '\0');
+  while (received.size() < count && wait(POLLIN)) {
+    std::string chunk(count - received.size(), '\0');
     const ssize_t size = recv(socket_, chunk.data(), chunk.size(), 0);
     if (size <= 0) break;
     received.append(chunk, 0, static_cast<std::size_t>(size));
   }
+  return received;
+}
+
+void Peer::expect(std::string_view bytes) {
+  const std::string received = receive(bytes.size());
+  if (received.size() < bytes.size() && !wait(POLLIN)) return;
   EXPECT_EQ(received, bytes);
 }
+
+std::string Peer::receive_line() {
+  std::string line;
+  while (!line.ends_with('\n')) {
+    const std::string byte = receive(1);
+    if (byte.empty()) return {};
+    line += byte;
+  }
+  return line.substr(0, line.find_last_not_of("\r\n") + 1);
+}
+
+void Peer::skip(std::size_t count) { receive(count); }
 
 void Peer::send(std::string_view bytes) {
   while (!bytes.empty()) {

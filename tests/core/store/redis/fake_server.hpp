@@ -3,6 +3,7 @@
 #ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP
 #define LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP
 
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -24,6 +25,10 @@ class Peer {
   // few.
   void expect(std::string_view bytes);
 
+  // The next line, without its end; "" if the other side has closed.
+  std::string receive_line();
+  void skip(std::size_t count);  // reads so many bytes
+
   void send(std::string_view bytes);
   void send_bytewise(std::string_view bytes);  // each in a packet of its own
 
@@ -38,6 +43,7 @@ class Peer {
 
  private:
   bool wait(short events);  // false: the test is over
+  std::string receive(std::size_t count);
 
   int socket_;  // -1 once closed, at the latest by FakeServer
   const int stop_;
