@@ -23,6 +23,7 @@
 #include "limitree.hpp"
 #include "log.hpp"
 #include "process.hpp"
+#include "stats/process_usage.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/snapshot.hpp"
 #include "stats/statsd_reporter.hpp"
@@ -87,7 +88,7 @@ class Service final : public Watcher, public ConfigListener {
         admission_(settings),
         permits_(count_permits(settings)),
         admin_pages_(
-            &limiter_, [this] { return prometheus_text(stats_.snapshot()); },
+            &limiter_, [this] { return service_metrics(); },
             [this] { return stats_text(stats_.snapshot()); }),
         admin_(settings.max_message_bytes),
         metrics_(settings.max_message_bytes),
@@ -192,6 +193,12 @@ class Service final : public Watcher, public ConfigListener {
     Snapshot counts = snapshot_of(limiter_.get());
     counts.at(ServiceCounter::kServiceError) += descriptors_.refusals();
     return counts;
+  }
+
+  std::string service_metrics() const {
+    Snapshot snapshot = stats_.snapshot();
+    snapshot.process = process_usage();
+    return prometheus_text(snapshot);
   }
 
   void make_workers() {

@@ -159,12 +159,11 @@ std::vector<Option> connection_options(ServeSettings* s) {
       {kConnections, "--max-connection-idle", kDuration, "",
        "time that a connection has no call", &one->max_idle},
       {kConnections, "--max-connection-age", kDuration,
-       "GRPC_MAX_CONNECTION_AGE", "how long a connection lasts", &one->max_age,
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         // In envoyproxy/ratelimit, 0 means no limit.
-         Duration* const age = &settings->connection.max_age;
-         reader->set("GRPC_MAX_CONNECTION_AGE", age, kDuration);
-         if (*age == Duration::zero()) *age = kNever;
+       "GRPC_MAX_CONNECTION_AGE",
+       "how long a connection lasts, 0 for no limit (24h)",
+       [one](const OptionValue& value) {
+         set_target(value, kDuration, &one->max_age);
+         if (one->max_age <= Duration::zero()) one->max_age = kNever;
        }},
       {kConnections, "--max-connection-grace", kDuration,
        "GRPC_MAX_CONNECTION_AGE_GRACE", "and then its open calls",

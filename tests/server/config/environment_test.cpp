@@ -67,7 +67,7 @@ TEST(Environment, NothingChangesNothing) {
   EXPECT_TRUE(settings.options.empty());
   EXPECT_TRUE(settings.descriptors.places.empty());
   EXPECT_EQ(settings.xds.server, "");
-  EXPECT_EQ(settings.connection.max_age, kNever);
+  EXPECT_EQ(settings.connection.max_age, 24 * 3600 * kOneSecond);
   EXPECT_EQ(settings.stats.format, StatsFormat::kNone);
   EXPECT_FALSE(settings.trace.enabled);
 }
@@ -123,6 +123,8 @@ TEST(Environment, SetsConnectionsAndTls) {
   EXPECT_EQ(settings.tls.key_file, "k");
   EXPECT_EQ(settings.tls.client_ca_file, "ca");
   EXPECT_EQ(settings.tls.client_names, Texts{"envoy"});
+  EXPECT_EQ(good({{"LIMITREE_MAX_CONNECTION_AGE", "0s"}}).connection.max_age,
+            kNever);
   EXPECT_EQ(good({{"GRPC_MAX_CONNECTION_AGE", "0"}}).connection.max_age,
             kNever);
   EXPECT_EQ(

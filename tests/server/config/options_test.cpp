@@ -77,6 +77,7 @@ std::string shown(const ServeSettings& settings) {
        << settings.xds.server << '\n'
        << settings.metrics_path << '\n'
        << settings.stats.host << settings.stats.port << '\n'
+       << settings.connection.max_age.count() << '\n'
        << settings.trace.endpoint << settings.trace.enabled << '\n'
        << static_cast<int>(settings.log.level) << settings.log.json << '\n';
   ServeSettings copy = settings;
