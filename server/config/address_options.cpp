@@ -75,6 +75,12 @@ void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
     }
     listen_at(ListenFor::kMetrics, value.values, settings);
   });
+  // Envoy Gateway always sets it, to a file that says what is so anyway.
+  if (reader->has("PROMETHEUS_MAPPER_YAML")) {
+    reader->warn(
+        "PROMETHEUS_MAPPER_YAML: this file is not read; metrics have the names "
+        "and labels of envoyproxy/ratelimit's own mapper");
+  }
 }
 
 bool uses_tls(EnvironmentReader* reader) {
@@ -108,8 +114,9 @@ std::vector<Option> address_options(ServeSettings* s) {
        "HTTP: pages for people and Prometheus",
        places_for(ListenFor::kAdmin, s), read_address<kAdminAddress>},
       {kGroup, "--metrics-listen", list_kind("ADDRESS"),
-       "USE_PROMETHEUS PROMETHEUS_ADDR", "HTTP: only the page for Prometheus",
-       places_for(ListenFor::kMetrics, s), read_metrics_address},
+       "USE_PROMETHEUS PROMETHEUS_ADDR PROMETHEUS_MAPPER_YAML",
+       "HTTP: only the page for Prometheus", places_for(ListenFor::kMetrics, s),
+       read_metrics_address},
       {kGroup, "--metrics-path", text_kind("PATH"), "PROMETHEUS_PATH",
        "the path of that page (/metrics)",
        [s](const OptionValue& value) {

@@ -56,8 +56,9 @@ void check_variables(EnvironmentReader* reader) {
 
 std::vector<Option> options_of(ServeSettings* settings) {
   std::vector<Option> all;
-  for (const auto part : {address_options, descriptor_options, store_options,
-                          connection_options, report_options}) {
+  for (const auto part :
+       {address_options, descriptor_options, store_options, connection_options,
+        report_options, otlp_options, process_options}) {
     std::ranges::move(part(settings), std::back_inserter(all));
   }
   return all;
@@ -95,7 +96,7 @@ std::vector<std::string> variables_without_effect() {
       "MEMCACHE_TLS_CACERT MEMCACHE_TLS_CLIENT_CERT MEMCACHE_TLS_CLIENT_KEY "
       "MEMCACHE_TLS_SKIP_HOSTNAME_VERIFICATION OTEL_EXPORTER_OTLP_COMPRESSION "
       "OTEL_EXPORTER_OTLP_INSECURE OTEL_EXPORTER_OTLP_TRACES_COMPRESSION "
-      "OTEL_EXPORTER_OTLP_TRACES_INSECURE PROMETHEUS_MAPPER_YAML "
+      "OTEL_EXPORTER_OTLP_TRACES_INSECURE "
       "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS "
       "REDIS_CLUSTER_PIPELINE_PARALLELISM REDIS_PERSECOND_AUTH "
       "REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM "

@@ -38,8 +38,8 @@ std::string field_text(const std::string& name, const std::string& value) {
 // What libcurl keeps for one URL.
 class Client {
  public:
-  explicit Client(const TraceSettings& settings)
-      : url_(traces_url(settings)), shown_(shown_url(url_)), curl_(start()) {
+  explicit Client(const OtlpSettings& settings)
+      : url_(signal_url(settings)), shown_(shown_url(url_)), curl_(start()) {
     add_field("Content-Type: application/x-protobuf");
     add_field("Expect:");  // do not ask the server before the message
     for (const auto& [name, value] : header_fields(settings)) {
@@ -111,7 +111,7 @@ class Client {
 
 }  // namespace
 
-HttpPost make_http_post(const TraceSettings& settings) {
+HttpPost make_http_post(const OtlpSettings& settings) {
   return [client = std::make_shared<Client>(settings)](
              std::string_view message) { return client->send(message); };
 }
