@@ -77,10 +77,10 @@ def request(*segments, **fields):
 class Service:
     """A running service.  `lines` are its messages so far.  Without `listen`
     the words, or the environment, say where.  `prefix` is a command that
-    starts the service."""
+    starts the service, `command` one in place of it."""
 
     def __init__(self, limits, *words, listen="127.0.0.1:0", env=None,
-                 waits=False, max_descriptors=None, prefix=()):
+                 waits=False, max_descriptors=None, prefix=(), command=None):
         self.lines = []
         self.fresh = queue.Queue()
         self.channels = []
@@ -92,8 +92,8 @@ class Service:
         limits = [] if limits is None else [str(limits)]
         listen = [] if listen is None else ["--listen", listen]
         self.process = subprocess.Popen(
-            [*shell, *prefix, COMMAND, "serve", *limits, *listen,
-             *map(str, words)],
+            [*shell, *prefix, *(command or [COMMAND, "serve"]), *limits,
+             *listen, *map(str, words)],
             stderr=subprocess.PIPE, text=True, env=environment)
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
