@@ -168,6 +168,14 @@ def is_limited(channel):
     return codes == [ok, ok, ok, over]
 
 
+def end(service):
+    """Without the wait for others, who could still have sent something."""
+    service.terminate()
+    service.wait_for("draining")
+    service.terminate()
+    assert service.wait() == 0
+
+
 def page(url):
     with urllib.request.urlopen(url, timeout=PATIENT) as answer:
         return answer.read().decode()
@@ -228,8 +236,7 @@ def test_what_envoy_gateway_deploys(envoy_gateway, authority, stack, name):
     told = [line for line in warnings_of(made.service)
             if "statistics" not in line and "spans" not in line]
     assert told == [MAPPER] * ("PROMETHEUS_MAPPER_YAML" in env)
-    made.service.terminate()
-    assert made.service.wait() == 0
+    end(made.service)
 
 
 def test_the_container_has_the_rights_that_envoy_gateway_gives(envoy_gateway):
@@ -285,5 +292,4 @@ def test_what_envoy_ai_gateway_deploys(stack, root, tmp_path):
     (argument,) = one["args"]
     assert warnings_of(service) == [
         f"limitree: warning: the argument '{argument}' has no effect"]
-    service.terminate()
-    assert service.wait() == 0
+    end(service)

@@ -19,7 +19,7 @@ descriptors:
   - {key: user, rate_limit: {unit: minute, requests_per_unit: 3}}
 """
 ANYWHERE = {"GRPC_HOST": "127.0.0.1", "GRPC_PORT": "0", "HOST": "127.0.0.1",
-            "PORT": "0", "DEBUG_PORT": "0"}
+            "PORT": "0", "DEBUG_PORT": "0", "LIMITREE_DRAIN_DELAY": "0s"}
 
 
 def make(folder):
