@@ -6,15 +6,13 @@ import pathlib
 import shutil
 import subprocess
 
-import pytest
-
 
 @functools.cache
 def go_module(name):
     """The folder of a module, "example.com/name@v1.2.3", which is downloaded
-    the first time.  Skips the test if there is no Go."""
+    the first time.  None if there is no Go."""
     if shutil.which("go") is None:
-        pytest.skip("no go")
+        return None
     done = subprocess.run(["go", "mod", "download", "-json", name], text=True,
                           capture_output=True, check=False, cwd="/")
     told = json.loads(done.stdout or "{}")

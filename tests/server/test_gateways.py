@@ -17,21 +17,26 @@ import urllib.request
 
 import container
 import pytest
+from go_modules import go_module
+
+GATEWAY = "github.com/envoyproxy/gateway@v1.9.1"
+AI_GATEWAY = "github.com/envoyproxy/ai-gateway@v1.0.0"
 
 if os.geteuid() != 0:
     pytest.skip("only root can make a container", allow_module_level=True)
-container.own_network()  # the ports are those that the others chose
+for module in (GATEWAY, AI_GATEWAY):  # while there is a network
+    if go_module(module) is None:
+        pytest.skip("no go", allow_module_level=True)
+# The ports are those that the others chose.
+container.own_network()
 
 import grpc  # noqa: E402
 import yaml  # noqa: E402
 from authority import Authority  # noqa: E402
-from go_modules import go_module  # noqa: E402
 from service import PATIENT, Service, eventually, rls  # noqa: E402
 from test_image import IMAGE, make  # noqa: E402
 from xds_server import XdsServer, config, rule  # noqa: E402
 
-GATEWAY = "github.com/envoyproxy/gateway@v1.9.1"
-AI_GATEWAY = "github.com/envoyproxy/ai-gateway@v1.0.0"
 DEPLOYMENTS = "internal/infrastructure/kubernetes/ratelimit"
 #: With REDIS_TYPE=sentinel and no name of a primary, which the original refuses
 #: too: Envoy Gateway tests there that a patch is merged.
@@ -74,10 +79,7 @@ def make_stack():
 
 
 def deployments():
-    try:
-        folder = go_module(GATEWAY) / DEPLOYMENTS / "testdata" / "deployments"
-    except pytest.skip.Exception:
-        return []
+    folder = go_module(GATEWAY) / DEPLOYMENTS / "testdata" / "deployments"
     names = {path.stem for path in folder.glob("*.yaml")}
     assert names > NOT_MEANT_TO_RUN
     return sorted(names - NOT_MEANT_TO_RUN)

@@ -1,8 +1,8 @@
 """Services that come and go under load, behind a real Envoy.
 
 As in Kubernetes, Envoy knows one address, and each connection to it goes on to
-one of the services that are there.  A service is told to end before Envoy's side
-knows: then connections still come.
+one of the services that are there.  A service is told to end before others know
+of it: then connections still come.
 """
 
 import collections
