@@ -21,7 +21,7 @@ constexpr bool is_shown(std::size_t i) {
   return digit == 1 || digit == 2 || digit == 5;
 }
 
-std::string decimal(double value) {
+std::string plain_number(double value) {
   char text[32];
   const auto end =
       std::to_chars(text, text + sizeof text, value, std::chars_format::fixed);
@@ -29,7 +29,7 @@ std::string decimal(double value) {
 }
 
 std::string in_seconds(std::uint64_t ns) {
-  return decimal(static_cast<double>(ns) / 1e9);
+  return plain_number(static_cast<double>(ns) / 1e9);
 }
 
 std::string label(std::string_view name, std::string_view value) {
@@ -134,7 +134,7 @@ void add_single(std::string name, std::string_view type, std::string_view help,
 void add_process(const ProcessUsage& usage, std::string* text) {
   const auto add = [&](const char* name, std::string_view help, double value,
                        std::string_view type = "gauge") {
-    add_single(name, type, help, decimal(value), text);
+    add_single(name, type, help, plain_number(value), text);
   };
   const auto count = [&](const char* name, std::string_view help,
                          std::uint64_t value) {

@@ -33,7 +33,7 @@ struct OtlpSettings {
 };
 
 struct TraceSettings : OtlpSettings {
-  TraceSettings() : OtlpSettings{"traces"} {}
+  TraceSettings() { signal = "traces"; }
 
   // The share of recorded traces, from 0 to 1, among those that begin here.  A
   // request that belongs to a trace already is recorded if its sender records
@@ -42,7 +42,7 @@ struct TraceSettings : OtlpSettings {
 };
 
 struct MetricSettings : OtlpSettings {
-  MetricSettings() : OtlpSettings{"metrics"} {}
+  MetricSettings() { signal = "metrics"; }
 
   Duration interval = 60 * kOneSecond;
 };
