@@ -7,7 +7,6 @@ program is another one, that of the image.
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import time
@@ -22,7 +21,7 @@ from go_modules import go_module
 GATEWAY = "github.com/envoyproxy/gateway@v1.9.1"
 AI_GATEWAY = "github.com/envoyproxy/ai-gateway@v1.0.0"
 
-if os.geteuid() != 0:
+if not container.is_possible():
     pytest.skip("only root can make a container", allow_module_level=True)
 for module in (GATEWAY, AI_GATEWAY):  # while there is a network
     if go_module(module) is None:
