@@ -35,7 +35,7 @@ namespace {
 constexpr Duration kFilesInterval = kOneSecond;
 
 // How long the store may take by default.
-constexpr const char* kTimeout = "250ms";
+constexpr const char* kStoreTimeout = "250ms";
 
 void check_style(const std::string& style) {
   std::string known;
@@ -49,7 +49,7 @@ void check_style(const std::string& style) {
 Config config_of(const ServeSettings& settings) {
   Config config;
   // Only the client waits for the store, and its deadline counts, too.
-  config.set("timeout", kTimeout);
+  config.set("timeout", kStoreTimeout);
   if (!settings.store.url.empty()) config.set("store", settings.store.url);
   for (const auto& [name, value] : settings.store.options) {
     config.set(name, value);

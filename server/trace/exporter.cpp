@@ -24,12 +24,12 @@ namespace {
 using protozero::pbf_writer;
 
 // The numbers of the fields, by their messages.
-enum Status : protozero::pbf_tag_type { kCode = 3 };
+enum Status : protozero::pbf_tag_type { kStatusCode = 3 };
 enum SpanField : protozero::pbf_tag_type {
   kTraceId = 1,
   kSpanId = 2,
   kParentId = 4,
-  kName = 5,
+  kSpanName = 5,
   kKind = 6,
   kStart = 7,
   kEnd = 8,
@@ -130,7 +130,7 @@ std::string OtlpWriter::write_span(const Span& span, Duration to_unix) const {
   add_id(kTraceId, span.trace_id, &writer);
   add_id(kSpanId, span.span_id, &writer);
   if (span.parent_id != SpanId{}) add_id(kParentId, span.parent_id, &writer);
-  writer.add_string(kName, operation.name);
+  writer.add_string(kSpanName, operation.name);
   writer.add_enum(kKind, kServer);
   const auto unix_ns = [&](Monotonic at) {
     return static_cast<std::uint64_t>(
@@ -147,7 +147,7 @@ std::string OtlpWriter::write_span(const Span& span, Duration to_unix) const {
   if (operation.is_http ? is_http_fault(span.status)
                         : is_grpc_fault(span.status)) {
     pbf_writer status(writer, kStatus);
-    status.add_enum(kCode, kErrorCode);
+    status.add_enum(kStatusCode, kErrorCode);
   }
   return text;
 }

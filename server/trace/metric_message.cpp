@@ -30,8 +30,8 @@ enum Points : protozero::pbf_tag_type {
   kIsMonotonic = 3,
 };
 enum NumberPoint : protozero::pbf_tag_type {
-  kBegun = 2,
-  kRead = 3,
+  kBegunAt = 2,
+  kReadAt = 3,
   kDouble = 4,
   kInteger = 6,
   kPointAttributes = 7,
@@ -144,8 +144,8 @@ class MetricsWriter {
   void add_number(const Sample& sample) {
     std::string text;
     pbf_writer point(text);
-    if (type_ == "counter") point.add_fixed64(kBegun, times_.begun);
-    point.add_fixed64(kRead, times_.read);
+    if (type_ == "counter") point.add_fixed64(kBegunAt, times_.begun);
+    point.add_fixed64(kReadAt, times_.read);
     std::int64_t number = 0;
     if (read_digits(sample.value, &number)) {
       point.add_sfixed64(kInteger, number);
@@ -159,8 +159,8 @@ class MetricsWriter {
   void add_histogram(const Sample& count) {
     std::string text;
     pbf_writer point(text);
-    point.add_fixed64(kBegun, times_.begun);
-    point.add_fixed64(kRead, times_.read);
+    point.add_fixed64(kBegunAt, times_.begun);
+    point.add_fixed64(kReadAt, times_.read);
     point.add_fixed64(kCount, as_count(count.value));
     point.add_double(kSumOfAll, sum_);
     point.add_packed_fixed<std::uint64_t>(kCounts, counts_.begin(),
