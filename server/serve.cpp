@@ -5,10 +5,8 @@
 #include <sys/signalfd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -23,10 +21,10 @@
 #include "limitree.hpp"
 #include "log.hpp"
 #include "process.hpp"
+#include "reports.hpp"
+#include "stats/process_usage.hpp"
 #include "stats/service_stats.hpp"
 #include "stats/snapshot.hpp"
-#include "stats/statsd_reporter.hpp"
-#include "trace/exporter.hpp"
 #include "web/admin_pages.hpp"
 #include "worker.hpp"
 
@@ -37,7 +35,7 @@ namespace {
 constexpr Duration kFilesInterval = kOneSecond;
 
 // How long the store may take by default.
-constexpr const char* kTimeout = "250ms";
+constexpr const char* kStoreTimeout = "250ms";
 
 void check_style(const std::string& style) {
   std::string known;
@@ -48,12 +46,10 @@ void check_style(const std::string& style) {
   throw Failure("there is no style of headers '" + style + "', only " + known);
 }
 
-void warn(const std::string& message) { log_line(LogLevel::kWarning, message); }
-
 Config config_of(const ServeSettings& settings) {
   Config config;
   // Only the client waits for the store, and its deadline counts, too.
-  config.set("timeout", kTimeout);
+  config.set("timeout", kStoreTimeout);
   if (!settings.store.url.empty()) config.set("store", settings.store.url);
   for (const auto& [name, value] : settings.store.options) {
     config.set(name, value);
@@ -87,11 +83,12 @@ class Service final : public Watcher, public ConfigListener {
         admission_(settings),
         permits_(count_permits(settings)),
         admin_pages_(
-            &limiter_, [this] { return prometheus_text(stats_.snapshot()); },
+            &limiter_, [this] { return service_metrics(); },
             [this] { return stats_text(stats_.snapshot()); }),
         admin_(settings.max_message_bytes),
         metrics_(settings.max_message_bytes),
         connections_(&loop_, &settings.connection, nullptr, [] {}),
+        reports_(settings, &stats_),
         delay_(&loop_, [this] { drain(); }),
         files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
@@ -100,11 +97,11 @@ class Service final : public Watcher, public ConfigListener {
     admin_pages_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
     loop_.add(signals_.get(), EPOLLIN, this);
-    if (settings.trace.enabled) exporter_.emplace(settings.trace, warn);
     make_workers();
     store_answers_ = !limiter_.is_remote();
     tell_health();
-    observe();
+    reports_.start(workers_[0]->operations(),
+                   [this] { return admin_pages_.metrics(); });
     if (!waits_) listen();
   }
 
@@ -123,8 +120,7 @@ class Service final : public Watcher, public ConfigListener {
     config_.stop();
     for (const auto& worker : workers_) worker->join();
     connections_.clear();
-    reporter_.reset();  // sends the last counts
-    exporter_.reset();
+    reports_.end();
     forget_unix_paths();
     log_line("stopped");
   }
@@ -194,28 +190,20 @@ class Service final : public Watcher, public ConfigListener {
     return counts;
   }
 
+  std::string service_metrics() const {
+    Snapshot snapshot = stats_.snapshot();
+    snapshot.process = process_usage();
+    return prometheus_text(snapshot);
+  }
+
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
-      workers_.push_back(std::make_unique<Worker>(
-          &settings_, limiter_.get(), &descriptors_, &permits_,
-          exporter_ ? exporter_->make_tracer() : nullptr));
+      workers_.push_back(std::make_unique<Worker>(&settings_, limiter_.get(),
+                                                  &descriptors_, &permits_,
+                                                  reports_.make_tracer()));
       stats_.add_worker(workers_.back()->stats());
       workers_.back()->set_tls(admission_.tls());
     }
-  }
-
-  void observe() {
-    if (exporter_) {
-      exporter_->start(workers_[0]->operations());
-      stats_.add_loss("limitree.spans_lost",
-                      [this] { return exporter_->lost(); });
-    }
-    if (settings_.stats.format == StatsFormat::kNone) return;
-    const auto lost = std::make_shared<std::atomic<std::uint64_t>>(0);
-    stats_.add_loss("limitree.statsd_lines_lost",
-                    [lost] { return lost->load(); });
-    reporter_ = report_to_statsd(
-        settings_.stats, [this] { return stats_.snapshot(); }, warn, lost);
   }
 
   void listen() {
@@ -365,15 +353,14 @@ class Service final : public Watcher, public ConfigListener {
   ConfigThread config_;
   Limiter limiter_;
   Admission admission_;
-  std::optional<SpanExporter> exporter_;
   Permits permits_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<Background> reporter_;  // of the statistics
   std::vector<std::string> unix_paths_;
   AdminPages admin_pages_;
   HttpServer admin_;  // on this thread, where a page may take longer
   HttpServer metrics_;
   ConnectionSet connections_;  // of both
+  Reports reports_;
   Timer delay_;
   Timer files_check_;
   std::size_t running_ = 0;

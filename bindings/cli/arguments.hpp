@@ -17,7 +17,8 @@ namespace limitree::cli {
 inline constexpr std::string_view kOriginal = "ratelimit";
 
 // The words of `limitree serve` for a program that was started as kOriginal:
-// the options in `words` that serve has.  Warns of the others.
+// the options in `words` that serve has.  Warns of the others.  Sets variables
+// of the environment that are missing.
 std::vector<std::string> words_of_original(
     const std::vector<std::string>& words);
 

@@ -170,6 +170,9 @@ void run(const CLI::App& line) {
 
 std::vector<std::string> words_of_original(
     const std::vector<std::string>& words) {
+  // Kubernetes asks a program to end before it has told everyone to go
+  // elsewhere.  Who deploys the original cannot know this variable.
+  setenv("LIMITREE_DRAIN_DELAY", "5s", 0);
   CLI::App serve("", "serve");
   add_options(&serve);
   std::vector<std::string> known = {"serve"};

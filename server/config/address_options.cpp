@@ -75,6 +75,12 @@ void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
     }
     listen_at(ListenFor::kMetrics, value.values, settings);
   });
+  // Envoy Gateway always sets it, to a file that says what is so anyway.
+  if (reader->has("PROMETHEUS_MAPPER_YAML")) {
+    reader->warn(
+        "PROMETHEUS_MAPPER_YAML: this file is not read; metrics have the names "
+        "and labels of envoyproxy/ratelimit's own mapper");
+  }
 }
 
 bool uses_tls(EnvironmentReader* reader) {
@@ -108,8 +114,9 @@ std::vector<Option> address_options(ServeSettings* s) {
        "HTTP: pages for people and Prometheus",
        places_for(ListenFor::kAdmin, s), read_address<kAdminAddress>},
       {kGroup, "--metrics-listen", list_kind("ADDRESS"),
-       "USE_PROMETHEUS PROMETHEUS_ADDR", "HTTP: only the page for Prometheus",
-       places_for(ListenFor::kMetrics, s), read_metrics_address},
+       "USE_PROMETHEUS PROMETHEUS_ADDR PROMETHEUS_MAPPER_YAML",
+       "HTTP: only the page for Prometheus", places_for(ListenFor::kMetrics, s),
+       read_metrics_address},
       {kGroup, "--metrics-path", text_kind("PATH"), "PROMETHEUS_PATH",
        "the path of that page (/metrics)",
        [s](const OptionValue& value) {
@@ -159,12 +166,11 @@ std::vector<Option> connection_options(ServeSettings* s) {
       {kConnections, "--max-connection-idle", kDuration, "",
        "time that a connection has no call", &one->max_idle},
       {kConnections, "--max-connection-age", kDuration,
-       "GRPC_MAX_CONNECTION_AGE", "how long a connection lasts", &one->max_age,
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         // In envoyproxy/ratelimit, 0 means no limit.
-         Duration* const age = &settings->connection.max_age;
-         reader->set("GRPC_MAX_CONNECTION_AGE", age, kDuration);
-         if (*age == Duration::zero()) *age = kNever;
+       "GRPC_MAX_CONNECTION_AGE",
+       "how long a connection lasts, 0 for no limit (24h)",
+       [one](const OptionValue& value) {
+         set_target(value, kDuration, &one->max_age);
+         if (one->max_age <= Duration::zero()) one->max_age = kNever;
        }},
       {kConnections, "--max-connection-grace", kDuration,
        "GRPC_MAX_CONNECTION_AGE_GRACE", "and then its open calls",

@@ -64,8 +64,9 @@ void check_variables(const std::vector<Option>& all,
 
 std::vector<Option> options_of(ServeSettings* settings) {
   std::vector<Option> all;
-  for (const auto part : {address_options, descriptor_options, store_options,
-                          connection_options, report_options}) {
+  for (const auto part :
+       {address_options, descriptor_options, store_options, connection_options,
+        report_options, otlp_options, process_options}) {
     for (Option& one : part(settings)) {
       all.push_back(std::move(one));
       if (all.back().file != nullptr) all.push_back(file_option(all.back()));
@@ -118,7 +119,7 @@ std::vector<std::string> variables_without_effect() {
       "EXPIRATION_JITTER_MAX_SECONDS MEMCACHE_MAX_IDLE_CONNS "
       "OTEL_EXPORTER_OTLP_COMPRESSION "
       "OTEL_EXPORTER_OTLP_INSECURE OTEL_EXPORTER_OTLP_TRACES_COMPRESSION "
-      "OTEL_EXPORTER_OTLP_TRACES_INSECURE PROMETHEUS_MAPPER_YAML "
+      "OTEL_EXPORTER_OTLP_TRACES_INSECURE "
       "PROMETHEUS_RESPONSE_TIME_AS_MILLISECONDS "
       "REDIS_CLUSTER_PIPELINE_PARALLELISM "
       "REDIS_PERSECOND_CLUSTER_PIPELINE_PARALLELISM "

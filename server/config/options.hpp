@@ -61,6 +61,8 @@ std::vector<Option> descriptor_options(ServeSettings* settings);
 std::vector<Option> store_options(ServeSettings* settings);
 std::vector<Option> connection_options(ServeSettings* settings);
 std::vector<Option> report_options(ServeSettings* settings);
+std::vector<Option> otlp_options(ServeSettings* settings);
+std::vector<Option> process_options(ServeSettings* settings);
 
 // "workers": the key in a settings file.
 std::string key_of(const Option& option);

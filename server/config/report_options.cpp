@@ -1,4 +1,4 @@
-// Options: statistics, traces, the log and the process.
+// Options: statistics, the log and the process.
 
 #include <utility>
 
@@ -98,38 +98,6 @@ void read_tags(EnvironmentReader* reader, ServeSettings* settings) {
   reader->set("EXTRA_TAGS", &stats->extra_tags);
 }
 
-void set_otlp(const OptionValue& value, TraceSettings* trace) {
-  trace->enabled = true;
-  trace->endpoint = value.text();
-  trace->traces_endpoint.clear();
-}
-
-void read_otlp(EnvironmentReader* reader, ServeSettings* settings) {
-  TraceSettings* const trace = &settings->trace;
-  reader->set("TRACING_ENABLED", &trace->enabled);
-  reader->set("OTEL_EXPORTER_OTLP_ENDPOINT", &trace->endpoint);
-  reader->set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", &trace->traces_endpoint);
-  const auto protocol = reader->word("TRACING_EXPORTER_PROTOCOL", "http grpc");
-  if (trace->enabled && protocol == 1u) {
-    reader->warn(
-        "TRACING_EXPORTER_PROTOCOL: spans are sent by OTLP over HTTP only; "
-        "none are sent");
-    trace->enabled = false;
-  }
-}
-
-// Milliseconds.
-void read_otlp_timeout(EnvironmentReader* reader, ServeSettings* settings) {
-  TraceSettings* const trace = &settings->trace;
-  for (const char* name :
-       {"OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"}) {
-    std::size_t wait = 0;
-    if (reader->set(name, &wait, number_kind(3'600'000))) {
-      trace->timeout = static_cast<std::int64_t>(wait) * kMillisecond;
-    }
-  }
-}
-
 void set_log_level(const OptionValue& value, LogSettings* log) {
   const std::size_t level =
       find_word(value, "panic fatal error warn warning info debug trace");
@@ -146,72 +114,39 @@ constexpr ValueKind one_of(const char* value, const char* words) {
 
 std::vector<Option> report_options(ServeSettings* s) {
   StatsSettings* const stats = &s->stats;
-  TraceSettings* const trace = &s->trace;
-  return {
-      {kReports, "--statsd", text_kind("URL"),
-       "USE_STATSD USE_DOG_STATSD DISABLE_STATS STATSD_HOST STATSD_PORT "
-       "STATSD_PROTOCOL",
-       "statistics: tcp://HOST:PORT, or udp, dogstatsd",
-       [stats](const OptionValue& value) { set_statsd(value, stats); },
-       read_statsd},
-      {kReports, "--stats-interval", kDuration, "STATS_FLUSH_INTERVAL",
-       "how often they are sent", &stats->flush_interval},
-      {kReports, "--stats-tags", text_kind("TAGS"), "EXTRA_TAGS",
-       "tags that they carry: NAME:VALUE,NAME:VALUE", &stats->extra_tags,
-       read_tags},
-      {kReports, "--mogrifier", list_kind("RULE"),
-       "USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIER_<N>_PATTERN "
-       "DOG_STATSD_MOGRIFIER_<N>_NAME DOG_STATSD_MOGRIFIER_<N>_TAGS",
-       "another name for some: \"PATTERN NAME TAGS\"",
-       [stats](const OptionValue& value) { set_mogrifiers(value, stats); },
-       read_mogrifiers},
-      {kReports, "--otlp", text_kind("URL"),
-       "TRACING_ENABLED TRACING_EXPORTER_PROTOCOL OTEL_EXPORTER_OTLP_ENDPOINT "
-       "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-       "spans, by OTLP: http://HOST:4318",
-       [trace](const OptionValue& value) { set_otlp(value, trace); },
-       read_otlp},
-      {kReports, "--otlp-headers", secret(text_kind("FIELDS")),
-       "OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_TRACES_HEADERS",
-       "fields for them: NAME=VALUE,NAME=VALUE", &trace->headers, nullptr,
-       nullptr, &trace->headers_file},
-      {kReports, "--otlp-timeout", kDuration,
-       "OTEL_EXPORTER_OTLP_TIMEOUT OTEL_EXPORTER_OTLP_TRACES_TIMEOUT",
-       "time for sending them", &trace->timeout, read_otlp_timeout},
-      {kReports, "--otlp-ca", kFile,
-       "OTEL_EXPORTER_OTLP_CERTIFICATE OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE",
-       "who signs the certificate (those of the system)", &trace->ca_file},
-      {kReports, "--otlp-cert", kFile,
-       "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE "
-       "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE",
-       "a certificate for the collector", &trace->cert_file},
-      {kReports, "--otlp-key", kFile,
-       "OTEL_EXPORTER_OTLP_CLIENT_KEY OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY",
-       "its key", &trace->key_file},
-      {kReports, "--sampling-rate", kShare, "TRACING_SAMPLING_RATE",
-       "share of requests that have a span", &trace->sampling_rate},
-      {kReports, "--trace-service", text_kind("NAME"), "TRACING_SERVICE_NAME",
-       "what spans call the service", &trace->service_name},
-      {kReports, "--trace-namespace", text_kind("NAME"),
-       "TRACING_SERVICE_NAMESPACE", "and its namespace",
-       &trace->service_namespace},
-      {kReports, "--trace-instance", text_kind("NAME"),
-       "TRACING_SERVICE_INSTANCE_ID", "and this process (random)",
-       &trace->service_instance_id},
+  return {{kReports, "--statsd", text_kind("URL"),
+           "USE_STATSD USE_DOG_STATSD DISABLE_STATS STATSD_HOST STATSD_PORT "
+           "STATSD_PROTOCOL",
+           "statistics: tcp://HOST:PORT, or udp, dogstatsd",
+           [stats](const OptionValue& value) { set_statsd(value, stats); },
+           read_statsd},
+          {kReports, "--stats-interval", kDuration, "STATS_FLUSH_INTERVAL",
+           "how often they are sent", &stats->flush_interval},
+          {kReports, "--stats-tags", text_kind("TAGS"), "EXTRA_TAGS",
+           "tags that they carry: NAME:VALUE,NAME:VALUE", &stats->extra_tags,
+           read_tags},
+          {kReports, "--mogrifier", list_kind("RULE"),
+           "USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIER_<N>_PATTERN "
+           "DOG_STATSD_MOGRIFIER_<N>_NAME DOG_STATSD_MOGRIFIER_<N>_TAGS",
+           "another name for some: \"PATTERN NAME TAGS\"",
+           [stats](const OptionValue& value) { set_mogrifiers(value, stats); },
+           read_mogrifiers}};
+}
 
-      {kProcess, "-w,--workers", number_kind(1024), "",
-       "threads (as many as processors)", &s->workers},
-      {kProcess, "--drain-delay", kDuration, "",
-       "after SIGTERM: time of NOT_SERVING", &s->drain_delay},
-      {kProcess, "--drain-grace", kDuration, "",
-       "after that: time for open calls", &s->drain_grace},
-      {kProcess, "--log-level", one_of("LEVEL", "error warning info"),
-       "LOG_LEVEL", "error, warning or info (info)",
-       [s](const OptionValue& value) { set_log_level(value, &s->log); }},
-      {kProcess, "--log-format", one_of("FORMAT", "text json"), "LOG_FORMAT",
-       "text or json (text)", [s](const OptionValue& value) {
-         s->log.json = find_word(value, "text json") == 1;
-       }}};
+std::vector<Option> process_options(ServeSettings* s) {
+  return {{kProcess, "-w,--workers", number_kind(1024), "",
+           "threads (as many as processors)", &s->workers},
+          {kProcess, "--drain-delay", kDuration, "",
+           "after SIGTERM: time of NOT_SERVING", &s->drain_delay},
+          {kProcess, "--drain-grace", kDuration, "",
+           "after that: time for open calls", &s->drain_grace},
+          {kProcess, "--log-level", one_of("LEVEL", "error warning info"),
+           "LOG_LEVEL", "error, warning or info (info)",
+           [s](const OptionValue& value) { set_log_level(value, &s->log); }},
+          {kProcess, "--log-format", one_of("FORMAT", "text json"),
+           "LOG_FORMAT", "text or json (text)", [s](const OptionValue& value) {
+             s->log.json = find_word(value, "text json") == 1;
+           }}};
 }
 
 }  // namespace limitree::server

@@ -121,7 +121,9 @@ struct ServeSettings {
   HealthSettings health;
   std::string metrics_path = "/metrics";  // of ListenFor::kMetrics
   StatsSettings stats;
+  OtlpResource resource;
   TraceSettings trace;
+  MetricSettings metrics;
   LogSettings log;
 };
 

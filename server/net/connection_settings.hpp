@@ -33,7 +33,7 @@ struct ConnectionSettings {
   // At this age the client is asked to make another connection, and this one is
   // closed when its streams have ended, or at the end of the grace period.  The
   // age differs by up to 10% between connections.
-  Duration max_age = kNever;
+  Duration max_age = 24 * 3600 * kOneSecond;
   Duration max_age_grace = 3600 * kOneSecond;
 };
 

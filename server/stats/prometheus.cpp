@@ -21,12 +21,15 @@ constexpr bool is_shown(std::size_t i) {
   return digit == 1 || digit == 2 || digit == 5;
 }
 
-std::string in_seconds(std::uint64_t ns) {
+std::string plain_number(double value) {
   char text[32];
   const auto end =
-      std::to_chars(text, text + sizeof text, static_cast<double>(ns) / 1e9,
-                    std::chars_format::fixed);
+      std::to_chars(text, text + sizeof text, value, std::chars_format::fixed);
   return {text, end.ptr};
+}
+
+std::string in_seconds(std::uint64_t ns) {
+  return plain_number(static_cast<double>(ns) / 1e9);
 }
 
 std::string label(std::string_view name, std::string_view value) {
@@ -121,10 +124,34 @@ void add_service(const Snapshot& snapshot, std::string* text) {
 }
 
 void add_single(std::string name, std::string_view type, std::string_view help,
-                std::uint64_t value, std::string* text) {
+                std::string_view value, std::string* text) {
   std::replace(name.begin(), name.end(), '.', '_');
   begin_family(name, type, help, text);
-  add_sample(name, "", std::to_string(value), text);
+  add_sample(name, "", value, text);
+}
+
+// Names and types are those of all clients of Prometheus.
+void add_process(const ProcessUsage& usage, std::string* text) {
+  const auto add = [&](const char* name, std::string_view help, double value,
+                       std::string_view type = "gauge") {
+    add_single(name, type, help, plain_number(value), text);
+  };
+  const auto count = [&](const char* name, std::string_view help,
+                         std::uint64_t value) {
+    add_single(name, "gauge", help, std::to_string(value), text);
+  };
+  add("process_cpu_seconds_total", "Processor time of this process.",
+      usage.cpu_seconds, "counter");
+  add("process_start_time_seconds", "When it was started, since 1970.",
+      usage.begun);
+  count("process_resident_memory_bytes", "What it has in memory.",
+        usage.resident_bytes);
+  count("process_virtual_memory_bytes", "Its address space that is in use.",
+        usage.virtual_bytes);
+  count("process_open_fds", "Its open file descriptors.",
+        usage.open_descriptors);
+  count("process_max_fds", "How many of these it may have.",
+        usage.max_descriptors);
 }
 
 void add_histogram(std::string_view name, const std::string& labels,
@@ -168,14 +195,15 @@ std::string prometheus_text(const Snapshot& snapshot) {
   add_limits(snapshot, &text);
   add_service(snapshot, &text);
   for (const auto& [name, value] : snapshot.gauges) {
-    add_single(name, "gauge", "The cache of limits that are used up.", value,
-               &text);
+    add_single(name, "gauge", "The cache of limits that are used up.",
+               std::to_string(value), &text);
   }
   for (const auto& [name, value] : snapshot.losses) {
-    add_single(name, "counter", "Reports that could not be sent.", value,
-               &text);
+    add_single(name + "_total", "counter", "Reports that could not be sent.",
+               std::to_string(value), &text);
   }
   add_methods(snapshot, &text);
+  if (snapshot.process) add_process(*snapshot.process, &text);
   return text;
 }
 

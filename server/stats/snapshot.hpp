@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "limitree.h"
 #include "stats/histogram.hpp"
+#include "stats/process_usage.hpp"
 
 namespace limitree::server {
 
@@ -51,6 +53,7 @@ struct Snapshot {
   // Numbers of lost data, such as "limitree.spans_lost".
   std::map<std::string, std::uint64_t, std::less<>> losses;
   std::map<std::string, std::uint64_t, std::less<>> gauges;  // values, not sums
+  std::optional<ProcessUsage> process;  // only for Prometheus
 
   std::uint64_t& at(ServiceCounter counter) {
     return service[static_cast<std::size_t>(counter)];

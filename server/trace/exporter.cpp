@@ -12,6 +12,7 @@
 
 #include "io/loop.hpp"
 #include "trace/http_post.hpp"
+#include "trace/resource.hpp"
 
 namespace limitree::server {
 
@@ -23,19 +24,12 @@ namespace {
 using protozero::pbf_writer;
 
 // The numbers of the fields, by their messages.
-enum Request : protozero::pbf_tag_type { kResourceSpans = 1 };
-enum ResourceSpans : protozero::pbf_tag_type { kResource = 1, kScopeSpans = 2 };
-enum Resource : protozero::pbf_tag_type { kResourceAttributes = 1 };
-enum ScopeSpans : protozero::pbf_tag_type { kScope = 1, kSpans = 2 };
-enum Scope : protozero::pbf_tag_type { kScopeName = 1 };
-enum KeyValue : protozero::pbf_tag_type { kKey = 1, kValue = 2 };
-enum AnyValue : protozero::pbf_tag_type { kString = 1, kInt = 3 };
-enum Status : protozero::pbf_tag_type { kCode = 3 };
+enum Status : protozero::pbf_tag_type { kStatusCode = 3 };
 enum SpanField : protozero::pbf_tag_type {
   kTraceId = 1,
   kSpanId = 2,
   kParentId = 4,
-  kName = 5,
+  kSpanName = 5,
   kKind = 6,
   kStart = 7,
   kEnd = 8,
@@ -61,41 +55,10 @@ bool is_grpc_fault(std::uint16_t code) {
          code == kDataLoss;
 }
 
-void add_attribute(protozero::pbf_tag_type tag, std::string_view name,
-                   std::string_view value, std::string* to) {
-  pbf_writer all(*to);
-  pbf_writer attribute(all, tag);
-  attribute.add_string(kKey, name.data(), name.size());
-  pbf_writer any(attribute, kValue);
-  any.add_string(kString, value.data(), value.size());
-}
-
-void add_number(std::string_view name, std::int64_t value, pbf_writer* span) {
-  pbf_writer attribute(*span, kAttributes);
-  attribute.add_string(kKey, name.data(), name.size());
-  pbf_writer any(attribute, kValue);
-  any.add_int64(kInt, value);
-}
-
 template <std::size_t kSize>
 void add_id(protozero::pbf_tag_type tag,
             const std::array<std::uint8_t, kSize>& id, pbf_writer* span) {
   span->add_bytes(tag, reinterpret_cast<const char*>(id.data()), kSize);
-}
-
-// A random UUID, version 4.
-std::string make_uuid() {
-  std::array<std::uint8_t, 16> bytes;
-  RandomBytes().fill(bytes);
-  bytes[6] = static_cast<std::uint8_t>((bytes[6] & 0x0F) | 0x40);
-  bytes[8] = static_cast<std::uint8_t>((bytes[8] & 0x3F) | 0x80);
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += "0123456789abcdef"[bytes[i] >> 4];
-    text += "0123456789abcdef"[bytes[i] & 15];
-  }
-  return text;
 }
 
 }  // namespace
@@ -107,8 +70,7 @@ class OtlpWriter {
   // of HTTP such as "POST /v1/authorize", where the method _OTHER stands for
   // methods without their own operation.  The number of an operation is its
   // index.
-  OtlpWriter(const TraceSettings& settings,
-             const std::vector<std::string>& operations);
+  OtlpWriter(std::string resource, const std::vector<std::string>& operations);
 
   // `to_unix` is added to times to get nanoseconds since 1970.
   std::string write(std::span<const Span> spans, Duration to_unix) const;
@@ -128,18 +90,9 @@ class OtlpWriter {
   std::vector<Operation> operations_;
 };
 
-OtlpWriter::OtlpWriter(const TraceSettings& settings,
-                       const std::vector<std::string>& operations) {
-  const auto add = [this](std::string_view name, const std::string& value) {
-    add_attribute(kResourceAttributes, name, value, &resource_);
-  };
-  add("service.name", settings.service_name);
-  if (!settings.service_namespace.empty()) {
-    add("service.namespace", settings.service_namespace);
-  }
-  add("service.instance.id", settings.service_instance_id.empty()
-                                 ? make_uuid()
-                                 : settings.service_instance_id);
+OtlpWriter::OtlpWriter(std::string resource,
+                       const std::vector<std::string>& operations)
+    : resource_(std::move(resource)) {
   for (const std::string& one : operations) {
     operations_.push_back(one.starts_with('/') ? grpc_operation(one)
                                                : http_operation(one));
@@ -177,7 +130,7 @@ std::string OtlpWriter::write_span(const Span& span, Duration to_unix) const {
   add_id(kTraceId, span.trace_id, &writer);
   add_id(kSpanId, span.span_id, &writer);
   if (span.parent_id != SpanId{}) add_id(kParentId, span.parent_id, &writer);
-  writer.add_string(kName, operation.name);
+  writer.add_string(kSpanName, operation.name);
   writer.add_enum(kKind, kServer);
   const auto unix_ns = [&](Monotonic at) {
     return static_cast<std::uint64_t>(
@@ -187,35 +140,26 @@ std::string OtlpWriter::write_span(const Span& span, Duration to_unix) const {
   writer.add_fixed64(kEnd, unix_ns(span.ended));
   text += operation.attributes;
   if (!operation.is_http) {
-    add_number("rpc.grpc.status_code", span.status, &writer);
+    add_attribute(kAttributes, "rpc.grpc.status_code", span.status, &text);
   } else if (span.status != 0) {
-    add_number("http.response.status_code", span.status, &writer);
+    add_attribute(kAttributes, "http.response.status_code", span.status, &text);
   }
   if (operation.is_http ? is_http_fault(span.status)
                         : is_grpc_fault(span.status)) {
     pbf_writer status(writer, kStatus);
-    status.add_enum(kCode, kErrorCode);
+    status.add_enum(kStatusCode, kErrorCode);
   }
   return text;
 }
 
 std::string OtlpWriter::write(std::span<const Span> spans,
                               Duration to_unix) const {
-  std::string text;
-  pbf_writer request(text);
-  pbf_writer resource_spans(request, kResourceSpans);
-  resource_spans.add_message(kResource, resource_);
-  pbf_writer scope_spans(resource_spans, kScopeSpans);
-  {
-    pbf_writer scope(scope_spans, kScope);
-    scope.add_string(kScopeName, "limitree");
-  }
+  std::string all;
+  pbf_writer writer(all);
   for (const Span& span : spans) {
-    scope_spans.add_message(kSpans, write_span(span, to_unix));
+    writer.add_message(kOfSignal, write_span(span, to_unix));
   }
-  scope_spans.commit();
-  resource_spans.commit();
-  return text;
+  return signal_message(resource_, all);
 }
 
 // ---- The thread
@@ -235,8 +179,12 @@ Duration to_unix() {
 // The data of the thread.
 class SpanExporter::Work {
  public:
-  Work(const TraceSettings& from, std::function<void(const std::string&)> say)
-      : settings(from), post_(make_http_post(from)), say_(std::move(say)) {
+  Work(const TraceSettings& from, std::string sender,
+       std::function<void(const std::string&)> say)
+      : settings(from),
+        resource(std::move(sender)),
+        post_(make_http_post(from)),
+        say_(std::move(say)) {
     batch_.reserve(kMaxBatch);
   }
 
@@ -257,6 +205,7 @@ class SpanExporter::Work {
   }
 
   const TraceSettings settings;
+  const std::string resource;
   // Set before the thread starts.
   std::vector<std::shared_ptr<Tracer>> tracers;
   std::optional<OtlpWriter> writer;
@@ -319,10 +268,10 @@ class SpanExporter::Work {
   std::atomic<std::uint64_t> lost_{0};
 };
 
-SpanExporter::SpanExporter(const TraceSettings& settings,
+SpanExporter::SpanExporter(const TraceSettings& settings, std::string resource,
                            std::function<void(const std::string&)> say) {
-  check_trace(settings);
-  work_ = std::make_shared<Work>(settings, std::move(say));
+  check_otlp(settings);
+  work_ = std::make_shared<Work>(settings, std::move(resource), std::move(say));
 }
 
 SpanExporter::~SpanExporter() = default;
@@ -336,7 +285,7 @@ std::shared_ptr<Tracer> SpanExporter::make_tracer() {
 }
 
 void SpanExporter::start(const std::vector<std::string>& operations) {
-  work_->writer.emplace(work_->settings, operations);
+  work_->writer.emplace(work_->resource, operations);
   thread_ = std::make_unique<Background>(
       [work = work_](Background::Signal& signal) { work->run(signal); });
 }

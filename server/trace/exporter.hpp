@@ -20,10 +20,10 @@ namespace limitree::server {
 // answer; spans for which there is no room are lost.
 class SpanExporter {
  public:
-  // `say` is called from the exporter's thread with a line for people when
-  // sending begins to fail or to work.  Throws Failure if the settings are
-  // wrong.
-  SpanExporter(const TraceSettings& settings,
+  // `resource` is what resource_message() made.  `say` is called from the
+  // exporter's thread with a line for people when sending begins to fail or to
+  // work.  Throws Failure if the settings are wrong.
+  SpanExporter(const TraceSettings& settings, std::string resource,
                std::function<void(const std::string&)> say);
   // Sends what is there.
   ~SpanExporter();

@@ -38,9 +38,9 @@ std::string field_text(const std::string& name, const std::string& value) {
 // What libcurl keeps for one URL.
 class Client {
  public:
-  explicit Client(const TraceSettings& settings)
+  explicit Client(const OtlpSettings& settings)
       : settings_(settings),
-        url_(traces_url(settings)),
+        url_(signal_url(settings)),
         shown_(shown_url(url_)),
         curl_(start()) {
     set_fields();
@@ -115,7 +115,7 @@ class Client {
     fields_.reset(longer);
   }
 
-  const TraceSettings settings_;
+  const OtlpSettings settings_;
   const std::string url_;
   const std::string shown_;
   std::unique_ptr<CURL, EndCurl> curl_;
@@ -125,7 +125,7 @@ class Client {
 
 }  // namespace
 
-HttpPost make_http_post(const TraceSettings& settings) {
+HttpPost make_http_post(const OtlpSettings& settings) {
   return [client = std::make_shared<Client>(settings)](
              std::string_view message) { return client->send(message); };
 }

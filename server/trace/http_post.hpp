@@ -18,11 +18,11 @@ struct PostResult {
 };
 
 // Sends a message.  For a thread that may block: for at most
-// TraceSettings::timeout, plus the time to look up a name.
+// OtlpSettings::timeout, plus the time to look up a name.
 using HttpPost = std::function<PostResult(std::string_view message)>;
 
 // Throws Failure if this program was built without a client for HTTP.
-HttpPost make_http_post(const TraceSettings& settings);
+HttpPost make_http_post(const OtlpSettings& settings);
 
 }  // namespace limitree::server
 

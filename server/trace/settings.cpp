@@ -14,7 +14,8 @@ namespace limitree::server {
 
 namespace {
 
-constexpr std::string_view kHeaders = "OTEL_EXPORTER_OTLP_HEADERS";
+// The beginning of variables.
+constexpr const char* kOtlp = "OTEL_EXPORTER_OTLP_";
 
 bool is_name(std::string_view text) {
   constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
@@ -41,47 +42,48 @@ std::optional<std::string> decode(std::string_view text) {
   return decoded;
 }
 
-std::pair<std::string, std::string> header_field(std::string_view text,
-                                                 std::size_t number) {
+std::pair<std::string, std::string> otlp_pair(const std::string& variable,
+                                              std::string_view text,
+                                              std::size_t number) {
   const std::size_t equals = text.find('=');
   const std::string_view name = trimmed(text.substr(0, equals));
   if (equals == text.npos || !is_name(name)) {
     // The text of the field may be a secret.
-    throw Failure(std::string(kHeaders) + ": field " + std::to_string(number) +
+    throw Failure(variable + ": field " + std::to_string(number) +
                   " is not NAME=VALUE");
   }
   const auto value = decode(trimmed(text.substr(equals + 1)));
   if (!value) {
-    throw Failure(std::string(kHeaders) + ": the value of '" +
-                  std::string(name) + "' is not URL-encoded");
+    throw Failure(variable + ": the value of '" + std::string(name) +
+                  "' is not URL-encoded");
   }
   return {std::string(name), *value};
 }
 
 }  // namespace
 
-void check_trace(const TraceSettings& settings) {
+void check_otlp(const OtlpSettings& settings) {
   if (settings.timeout < kMillisecond) {
-    throw Failure("OTEL_EXPORTER_OTLP_TIMEOUT must be greater than 0");
+    throw Failure(std::string(kOtlp) + "TIMEOUT must be greater than 0");
   }
-  const std::string url = traces_url(settings);
+  const std::string url = signal_url(settings);
   if (!url.starts_with("http://") && !url.starts_with("https://")) {
-    const bool is_whole = !settings.traces_endpoint.empty();
+    const bool is_whole = !settings.own_endpoint.empty();
     throw Failure(
-        std::string("OTEL_EXPORTER_OTLP_") + (is_whole ? "TRACES_" : "") +
+        kOtlp + std::string(is_whole ? upper(settings.signal) + '_' : "") +
         "ENDPOINT must begin with http:// or https://, is " +
-        shown_url(is_whole ? settings.traces_endpoint : settings.endpoint));
+        shown_url(is_whole ? settings.own_endpoint : settings.endpoint));
   }
   header_fields(settings);
 }
 
-std::string traces_url(const TraceSettings& settings) {
-  if (!settings.traces_endpoint.empty()) return settings.traces_endpoint;
+std::string signal_url(const OtlpSettings& settings) {
+  if (!settings.own_endpoint.empty()) return settings.own_endpoint;
   const std::string& all = settings.endpoint;
   const std::size_t end = std::min(all.find_first_of("?#"), all.size());
   std::string url = all.substr(0, end);
   while (url.ends_with('/')) url.pop_back();
-  return url + "/v1/traces" + all.substr(end);
+  return url + "/v1/" + settings.signal + all.substr(end);
 }
 
 std::string shown_url(const std::string& url) {
@@ -95,24 +97,27 @@ std::string shown_url(const std::string& url) {
   return shown;
 }
 
-std::vector<std::pair<std::string, std::string>> header_fields(
-    const TraceSettings& settings) {
-  std::vector<std::pair<std::string, std::string>> fields;
-  std::string all = settings.headers;
-  if (!settings.headers_file.empty()) {
-    all += ',' + read_secret(settings.headers_file);
-  }
-  std::string_view text = all;
+OtlpPairs otlp_pairs(const std::string& variable, const std::string& list) {
+  OtlpPairs pairs;
+  std::string_view text = list;
   while (!text.empty()) {
     const std::size_t comma = text.find(',');
     const std::string_view field = trimmed(text.substr(0, comma));
     if (!field.empty()) {
-      fields.push_back(header_field(field, fields.size() + 1));
+      pairs.push_back(otlp_pair(variable, field, pairs.size() + 1));
     }
     if (comma == text.npos) break;
     text.remove_prefix(comma + 1);
   }
-  return fields;
+  return pairs;
+}
+
+OtlpPairs header_fields(const OtlpSettings& settings) {
+  std::string all = settings.headers;
+  if (!settings.headers_file.empty()) {
+    all += ',' + read_secret(settings.headers_file);
+  }
+  return otlp_pairs(std::string(kOtlp) + "HEADERS", all);
 }
 
 }  // namespace limitree::server

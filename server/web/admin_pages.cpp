@@ -11,7 +11,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr std::string_view kText = "text/plain; charset=utf-8";
+constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
 // The content type of the text format 0.0.4.
 constexpr std::string_view kPrometheus =
     "text/plain; version=0.0.4; charset=utf-8";
@@ -38,14 +38,14 @@ AdminPages::AdminPages(const Limiter* limiter, Write service_metrics,
     : limiter_(*limiter),
       service_metrics_(std::move(service_metrics)),
       service_stats_(std::move(service_stats)) {
-  pages_ = {{"/", "this list", kText, [this] { return list(); }},
-            {"/limits", "the limit tree", kText,
+  pages_ = {{"/", "this list", kPlainText, [this] { return list(); }},
+            {"/limits", "the limit tree", kPlainText,
              [limiter] { return std::string(limiter->describe().view()); }},
-            {"/rlconfig", "the descriptors of Envoy", kText,
+            {"/rlconfig", "the descriptors of Envoy", kPlainText,
              [limiter] {
                return std::string(limiter->describe_descriptors().view());
              }},
-            {"/stats", "counters, one in each line", kText,
+            {"/stats", "counters, one in each line", kPlainText,
              [this] { return stats(); }},
             // The last one: add_metrics_to().
             {"/metrics", "the same for Prometheus", kPrometheus, [this] {

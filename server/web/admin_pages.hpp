@@ -27,6 +27,8 @@ class AdminPages {
   void add_to(HandlerTable* handlers);
   // Only the page for Prometheus.
   void add_metrics_to(const std::string& path, HandlerTable* handlers);
+  // Its text.  From any thread.
+  std::string metrics() const { return pages_.back().write(); }
 
  private:
   struct Page {

@@ -32,6 +32,22 @@ def make_service(serve):
     return serve()
 
 
+@pytest.fixture(name="collect")
+def make_collect():
+    """Starts collectors of OpenTelemetry, and ends them."""
+    from collector import Collector
+    collectors = []
+
+    def collect(*statuses):
+        collectors.append(Collector(*statuses))
+        return collectors[-1]
+
+    yield collect
+    for collector in collectors:
+        collector.shutdown()
+        collector.server_close()
+
+
 @pytest.fixture(name="upstream")
 def make_upstream():
     from proxy import Upstream

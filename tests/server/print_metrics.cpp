@@ -27,5 +27,6 @@ int main() {
   snapshot.methods["ShouldRateLimit"] = times.get();
   snapshot.methods["Check"];
   snapshot.losses["limitree.spans_lost"] = 16;
+  snapshot.process = {1.5, 2000, 3000, 4, 5, 1.7e9 + 0.25};
   std::fputs(prometheus_text(snapshot).c_str(), stdout);
 }

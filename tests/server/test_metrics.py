@@ -1,8 +1,12 @@
 """The statistics for Prometheus, by the parser of its client."""
 
 import os
+import re
+import shutil
 import subprocess
+import urllib.request
 
+import prometheus_client
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -82,7 +86,7 @@ def test_the_service(samples):
     assert samples[PREFIX + "config_load_error",] == 15
     assert samples[PREFIX + "global_shadow_mode",] == 11
     assert samples["ratelimit_localcache_hitCount",] == 4
-    assert samples["limitree_spans_lost",] == 16
+    assert samples["limitree_spans_lost",] == 16  # less its _total
 
 
 def test_requests(samples):
@@ -104,3 +108,69 @@ def test_the_histogram(samples):
     assert [count for _, count in buckets] == [1, *[3] * 21, 4]
     assert samples[name + "_count", method] == 4
     assert samples[name + "_sum", method] == pytest.approx(15.000003002)
+
+
+# ---- The page of a service ---------------------------------------------------
+
+@pytest.fixture(name="page")
+def read_page(serve):
+    """The service, and what its page says."""
+    service = serve("--admin-listen", "127.0.0.1:0", "--otlp",
+                    "http://127.0.0.1:9")
+    with urllib.request.urlopen(service.admin[0] + "/metrics") as answer:
+        return service, answer.read().decode()
+
+
+def promtool(text):
+    if shutil.which("promtool") is None:
+        pytest.skip("no promtool")
+    done = subprocess.run(["promtool", "check", "metrics"], input=text,
+                          text=True, capture_output=True, check=False)
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_the_tool_of_prometheus_finds_only_names_of_the_original(page, text):
+    """It wants other names, which would break dashboards."""
+    # The sum is of values that were made up; a service has no such limits.
+    wishes = re.compile(
+        r'ratelimit_[a-z_]+ counter metrics should have "_total" suffix|'
+        r"ratelimit_localcache_[a-zA-Z]+ metric names should be written in "
+        r"'snake_case' not 'camelCase'")
+    for one in (page[1], text):
+        code, lines = promtool(one)
+        assert lines
+        assert code == 3, lines
+        assert not [line for line in lines if not wishes.fullmatch(line)]
+    code, lines = promtool(text + "spare{} x\n")
+    assert code == 1
+    assert "error while linting" in lines[0]
+
+
+def test_a_process_is_what_clients_of_prometheus_say(page):
+    service, text = page
+    registry = prometheus_client.CollectorRegistry()
+    pid = service.process.pid
+    client = prometheus_client.ProcessCollector(pid=lambda: pid,
+                                                registry=registry)
+    wanted = {family.name: family for family in client.collect()}
+    found = {family.name: family
+             for family in text_string_to_metric_families(text)
+             if family.name.startswith("process_")}
+    assert ({name: family.type for name, family in found.items()}
+            == {name: family.type for name, family in wanted.items()})
+
+    def values(name):
+        return (family[name].samples[0].value for family in (found, wanted))
+
+    for name in ("process_start_time_seconds", "process_max_fds"):
+        here, there = values(name)
+        assert here == pytest.approx(there, rel=1e-9), name
+    # It has gone on meanwhile.
+    for name in ("process_virtual_memory_bytes",
+                 "process_resident_memory_bytes"):
+        here, there = values(name)
+        assert here == pytest.approx(there, rel=0.5), name
+    here, there = values("process_cpu_seconds")
+    assert 0 < here <= there + 0.02  # there, in hundredths
+    here, there = values("process_open_fds")
+    assert there <= here <= there + 1  # the connection that asked

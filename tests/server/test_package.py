@@ -23,12 +23,6 @@ def test_its_options_are_those_of_the_command():
             assert re.search(rf"{option}\b", known), option
 
 
-def test_the_image_has_the_name_of_the_original():
-    link, name = re.search(r"ln -s (\S+) /image(\S+)", IMAGE).groups()
-    assert (link, name) == ("/usr/bin/limitree", "/bin/ratelimit")
-    assert f'ENTRYPOINT ["{link}", ' in IMAGE
-
-
 @pytest.fixture(name="unit")
 def make_unit(tmp_path):
     """The unit for the command that is tested."""

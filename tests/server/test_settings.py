@@ -188,7 +188,8 @@ def as_ratelimit(*words, name="/bin/ratelimit", **env):
     return subprocess.Popen([name, *map(str, words)], executable=COMMAND,
                             text=True, stderr=subprocess.PIPE,
                             stdout=subprocess.PIPE,
-                            env={**os.environ, **env})
+                            env={"LIMITREE_DRAIN_DELAY": "0s", **os.environ,
+                                 **env})
 
 
 @pytest.mark.parametrize("name", ["/bin/ratelimit", "ratelimit"])

@@ -6,6 +6,8 @@ import pathlib
 import signal
 import sys
 import time
+import urllib.error
+import urllib.request
 
 import grpc
 import pytest
@@ -155,12 +157,25 @@ def health(service):
 
 
 def test_health_may_depend_on_the_store(serve, redis):
-    service = serve("--store", redis[0], "--check-store")
+    service = serve("--store", redis[0], "--check-store", "--http-listen",
+                    "127.0.0.1:0")
+
+    def is_ready():
+        """As the probes of Kubernetes ask."""
+        url = service.http[0] + "/healthcheck"
+        with contextlib.suppress(urllib.error.HTTPError):
+            with urllib.request.urlopen(url) as answer:
+                return answer.status == 200
+        return False
+
     eventually(lambda: health(service) == "SERVING")
+    assert is_ready()
     with stopped(redis[1]):
         service.wait_for("the store does not answer")
         eventually(lambda: health(service) == "NOT_SERVING")
+        assert not is_ready()
     eventually(lambda: health(service) == "SERVING")
+    assert is_ready()
 
 
 def test_health_of_a_store_that_was_never_there(serve):

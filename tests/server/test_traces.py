@@ -1,129 +1,18 @@
 """The spans that `limitree serve` sends, as a collector gets them."""
 
-import http.server
-import os
-import queue
 import ssl
 import subprocess
-import threading
 import time
 
 import httpx
 import pytest
 from authority import Authority
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from collector import attributes
 from service import COMMAND, PATIENT, error_of, request
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 SPAN = "00f067aa0ba902b7"
 METHOD = "limitree.v1.Limiter/Authorize"
-
-F = descriptor_pb2.FieldDescriptorProto
-#: What of opentelemetry.proto the service sends: names, numbers and types.
-MESSAGES = {
-    "AnyValue": {"string_value": (1, F.TYPE_STRING),
-                 "int_value": (3, F.TYPE_INT64)},
-    "KeyValue": {"key": (1, F.TYPE_STRING), "value": (2, "AnyValue")},
-    "Resource": {"attributes": (1, ["KeyValue"])},
-    "Scope": {"name": (1, F.TYPE_STRING)},
-    "Status": {"message": (2, F.TYPE_STRING), "code": (3, F.TYPE_INT32)},
-    "Span": {"trace_id": (1, F.TYPE_BYTES), "span_id": (2, F.TYPE_BYTES),
-             "parent_span_id": (4, F.TYPE_BYTES), "name": (5, F.TYPE_STRING),
-             "kind": (6, F.TYPE_INT32),
-             "start_time_unix_nano": (7, F.TYPE_FIXED64),
-             "end_time_unix_nano": (8, F.TYPE_FIXED64),
-             "attributes": (9, ["KeyValue"]), "status": (15, "Status")},
-    "ScopeSpans": {"scope": (1, "Scope"), "spans": (2, ["Span"])},
-    "ResourceSpans": {"resource": (1, "Resource"),
-                      "scope_spans": (2, ["ScopeSpans"])},
-    "Request": {"resource_spans": (1, ["ResourceSpans"])},
-}
-
-
-def make_request_class():
-    file = descriptor_pb2.FileDescriptorProto(name="otlp.proto", package="o",
-                                              syntax="proto3")
-    for name, fields in MESSAGES.items():
-        message = file.message_type.add(name=name)
-        for field, (number, kind) in fields.items():
-            repeated = isinstance(kind, list)
-            kind = kind[0] if repeated else kind
-            added = message.field.add(
-                name=field, number=number,
-                label=F.LABEL_REPEATED if repeated else F.LABEL_OPTIONAL)
-            if isinstance(kind, str):
-                added.type, added.type_name = F.TYPE_MESSAGE, f".o.{kind}"
-            else:
-                added.type = kind
-    pool = descriptor_pool.DescriptorPool()
-    pool.Add(file)
-    return message_factory.GetMessageClass(
-        pool.FindMessageTypeByName("o.Request"))
-
-
-REQUEST = make_request_class()
-
-
-def attributes(owner):
-    return {each.key: each.value.string_value or each.value.int_value
-            for each in owner.attributes}
-
-
-class Collector(http.server.ThreadingHTTPServer):
-    """Takes what OTLP over HTTP sends.  `statuses` come first, then 200."""
-
-    def __init__(self, *statuses):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.statuses = list(statuses)
-        self.requests = queue.Queue()
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def get(self):
-        return self.requests.get(timeout=PATIENT)
-
-    def spans(self, count):
-        """The next spans."""
-        found = []
-        while len(found) < count:
-            _, message = self.get()
-            for each in message.resource_spans:
-                for scope in each.scope_spans:
-                    assert scope.scope.name == "limitree"
-                    found += scope.spans
-        assert len(found) == count
-        return found
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        statuses = self.server.statuses
-        status = statuses.pop(0) if statuses else 200
-        self.send_response(status)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-        if status == 200:
-            self.server.requests.put((self, REQUEST.FromString(body)))
-
-    def log_message(self, *words):
-        pass
-
-
-@pytest.fixture(name="collect")
-def make_collect():
-    collectors = []
-
-    def collect(*statuses):
-        collectors.append(Collector(*statuses))
-        return collectors[-1]
-
-    yield collect
-    for collector in collectors:
-        collector.shutdown()
-        collector.server_close()
 
 
 def ask(service, **metadata):

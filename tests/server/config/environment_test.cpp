@@ -29,7 +29,7 @@ TEST(Environment, NothingChangesNothing) {
   EXPECT_TRUE(settings.options.empty());
   EXPECT_TRUE(settings.descriptors.places.empty());
   EXPECT_EQ(settings.xds.server, "");
-  EXPECT_EQ(settings.connection.max_age, kNever);
+  EXPECT_EQ(settings.connection.max_age, 24 * 3600 * kOneSecond);
   EXPECT_EQ(settings.stats.format, StatsFormat::kNone);
   EXPECT_FALSE(settings.trace.enabled);
 }
@@ -66,6 +66,11 @@ TEST(Environment, SaysWhereToListen) {
             "PROMETHEUS_ADDR: must be an address such as :9090, is '9090'");
   EXPECT_EQ(error({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_PATH", "m"}}),
             "PROMETHEUS_PATH: must be a path such as /metrics, is 'm'");
+  EXPECT_EQ(
+      warning({{"USE_PROMETHEUS", "1"}, {"PROMETHEUS_MAPPER_YAML", "/m"}}),
+      "PROMETHEUS_MAPPER_YAML: this file is not read; metrics have the "
+      "names and labels of envoyproxy/ratelimit's own mapper");
+  EXPECT_TRUE(read({{"PROMETHEUS_MAPPER_YAML", "/m"}}).report.warnings.empty());
 }
 
 TEST(Environment, SetsConnectionsAndTls) {
@@ -85,6 +90,8 @@ TEST(Environment, SetsConnectionsAndTls) {
   EXPECT_EQ(settings.tls.key_file, "k");
   EXPECT_EQ(settings.tls.client_ca_file, "ca");
   EXPECT_EQ(settings.tls.client_names, Texts{"envoy"});
+  EXPECT_EQ(good({{"LIMITREE_MAX_CONNECTION_AGE", "0s"}}).connection.max_age,
+            kNever);
   EXPECT_EQ(good({{"GRPC_MAX_CONNECTION_AGE", "0"}}).connection.max_age,
             kNever);
   EXPECT_EQ(
@@ -265,9 +272,9 @@ TEST(Environment, ReportsWhereItIsTold) {
   EXPECT_EQ(settings.stats.extra_tags, "a:1");
   EXPECT_EQ(settings.stats.flush_interval, kOneSecond);
   EXPECT_TRUE(settings.trace.enabled);
-  EXPECT_EQ(settings.trace.service_name, "n");
-  EXPECT_EQ(settings.trace.service_namespace, "s");
-  EXPECT_EQ(settings.trace.service_instance_id, "i");
+  EXPECT_EQ(settings.resource.service_name, "n");
+  EXPECT_EQ(settings.resource.service_namespace, "s");
+  EXPECT_EQ(settings.resource.service_instance_id, "i");
   EXPECT_EQ(settings.trace.sampling_rate, 0.5);
   EXPECT_EQ(settings.trace.endpoint, "http://c:1");
   EXPECT_EQ(settings.trace.headers, "a=1");
@@ -464,6 +471,54 @@ TEST(Environment, PrefersWhatIsForTracesAlone) {
   EXPECT_EQ(trace.ca_file, "ca2");
   EXPECT_EQ(trace.cert_file, "c2");
   EXPECT_EQ(trace.key_file, "k2");
+}
+
+TEST(Environment, SendsMetricsToACollectorIfItIsTold) {
+  const MetricSettings none =
+      good({{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1"},
+            {"TRACING_ENABLED", "true"}})
+          .metrics;
+  EXPECT_FALSE(none.enabled);
+  EXPECT_EQ(none.interval, 60 * kOneSecond);
+  const ServeSettings all =
+      good({{"OTEL_METRICS_EXPORTER", "prometheus,otlp"},
+            {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1"},
+            {"OTEL_EXPORTER_OTLP_HEADERS", "a=1"},
+            {"OTEL_EXPORTER_OTLP_METRICS_HEADERS", "a=2"},
+            {"OTEL_EXPORTER_OTLP_CLIENT_KEY", "k"},
+            {"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "7"},
+            {"OTEL_METRIC_EXPORT_INTERVAL", "5000"},
+            {"OTEL_SERVICE_NAME", "limits"},
+            {"OTEL_RESOURCE_ATTRIBUTES", "pod=x"},
+            {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
+            {"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf"}});
+  EXPECT_TRUE(all.metrics.enabled);
+  EXPECT_EQ(signal_url(all.metrics), "http://c:1/v1/metrics");
+  EXPECT_EQ(all.metrics.headers, "a=2");
+  EXPECT_EQ(all.trace.headers, "a=1");
+  EXPECT_EQ(all.metrics.key_file, "k");
+  EXPECT_EQ(all.metrics.timeout, 7 * kMillisecond);
+  EXPECT_EQ(all.trace.timeout, 10 * kOneSecond);
+  EXPECT_EQ(all.metrics.interval, 5 * kOneSecond);
+  EXPECT_EQ(all.resource.service_name, "limits");
+  EXPECT_EQ(all.resource.attributes, "pod=x");
+  const std::string endpoint = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+  EXPECT_EQ(signal_url(good({{endpoint, "http://m"}}).metrics), "http://m");
+  EXPECT_TRUE(good({{endpoint, "http://m"}}).metrics.enabled);
+  EXPECT_FALSE(good({{endpoint, "http://m"}, {"OTEL_METRICS_EXPORTER", "none"}})
+                   .metrics.enabled);
+}
+
+TEST(Environment, NamesWhatMetricsCannotBe) {
+  const std::string endpoint = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+  const std::string delta = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+  EXPECT_EQ(warning({{endpoint, "http://m"}, {delta, "delta"}}),
+            delta + ": sums are always cumulative");
+  EXPECT_EQ(
+      warning(
+          {{endpoint, "http://m"}, {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}}),
+      "OTEL_EXPORTER_OTLP_PROTOCOL: metrics are sent by http/protobuf only; "
+      "none are sent");
 }
 
 TEST(Environment, DoesNotTraceByAProtocolThatItDoesNotHave) {

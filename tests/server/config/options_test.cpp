@@ -77,8 +77,14 @@ std::string shown(const ServeSettings& settings) {
        << settings.xds.server << '\n'
        << settings.metrics_path << '\n'
        << settings.stats.host << settings.stats.port << '\n'
-       << settings.trace.endpoint << settings.trace.enabled << '\n'
+       << settings.connection.max_age.count() << '\n'
        << static_cast<int>(settings.log.level) << settings.log.json << '\n';
+  const auto signal = [&](const OtlpSettings& one) {
+    text << one.endpoint << one.enabled << one.headers << one.timeout.count()
+         << one.ca_file << one.cert_file << one.key_file << '\n';
+  };
+  signal(settings.trace);
+  signal(settings.metrics);
   ServeSettings copy = settings;
   for (const Option& option : options_of(&copy)) {
     text << option.names << ' ' << shown_value(option.to);

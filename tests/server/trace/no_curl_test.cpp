@@ -8,13 +8,13 @@
 namespace limitree::server {
 namespace {
 
-TEST(NoCurl, SaysWhyNothingIsTraced) {
+TEST(NoCurl, SaysWhyNothingIsSent) {
   try {
-    make_http_post(TraceSettings());
+    make_http_post(MetricSettings());
     FAIL();
   } catch (const Failure& failure) {
     EXPECT_STREQ(failure.what(),
-                 "TRACING_ENABLED: this limitree was built without libcurl");
+                 "--otlp: this limitree was built without libcurl");
   }
 }
 

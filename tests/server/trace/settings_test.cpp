@@ -15,7 +15,7 @@ std::string refusal(const std::function<void(TraceSettings*)>& change) {
   TraceSettings settings;
   change(&settings);
   try {
-    check_trace(settings);
+    check_otlp(settings);
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -24,21 +24,30 @@ std::string refusal(const std::function<void(TraceSettings*)>& change) {
 
 TEST(TraceSettings, TheDefaultIsValid) {
   EXPECT_EQ(refusal([](TraceSettings*) {}), "");
-  EXPECT_EQ(traces_url({}), "http://localhost:4318/v1/traces");
+  EXPECT_EQ(signal_url(TraceSettings()), "http://localhost:4318/v1/traces");
 }
 
 TEST(TraceSettings, AnEndpointForTracesIsTakenAsItIs) {
   TraceSettings settings;
   settings.endpoint = "https://collector:4318/base//";
-  EXPECT_EQ(traces_url(settings), "https://collector:4318/base/v1/traces");
-  settings.traces_endpoint = "https://collector/t/";
-  EXPECT_EQ(traces_url(settings), "https://collector/t/");
+  EXPECT_EQ(signal_url(settings), "https://collector:4318/base/v1/traces");
+  settings.own_endpoint = "https://collector/t/";
+  EXPECT_EQ(signal_url(settings), "https://collector/t/");
+}
+
+TEST(TraceSettings, MetricsHaveAnotherUrl) {
+  MetricSettings settings;
+  EXPECT_EQ(signal_url(settings), "http://localhost:4318/v1/metrics");
+  settings.own_endpoint = "collector";
+  EXPECT_THROW(check_otlp(settings), Failure);
+  settings.own_endpoint = "http://collector";
+  EXPECT_EQ(signal_url(settings), "http://collector");
 }
 
 TEST(TraceSettings, ThePathComesBeforeTheQuery) {
   TraceSettings settings;
   settings.endpoint = "https://u:p@collector/base/?key=a/b";
-  EXPECT_EQ(traces_url(settings),
+  EXPECT_EQ(signal_url(settings),
             "https://u:p@collector/base/v1/traces?key=a/b");
 }
 
@@ -59,7 +68,7 @@ TEST(TraceSettings, WrongValuesAreRefused) {
   EXPECT_EQ(refusal([](auto* s) { s->endpoint = "collector:4318"; }),
             "OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or https://, "
             "is collector:4318");
-  EXPECT_EQ(refusal([](auto* s) { s->traces_endpoint = "ftp://x"; }),
+  EXPECT_EQ(refusal([](auto* s) { s->own_endpoint = "ftp://x"; }),
             "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT must begin with http:// or "
             "https://, is ftp://x");
 }
