@@ -54,6 +54,7 @@ void fill_limit(const DescriptorStatus& from, limitree_descriptor_status* out) {
   out->name = {from.name.data(), from.name.size()};
   out->requests_per_unit = from.requests_per_unit;
   out->unit = static_cast<std::int32_t>(from.unit);
+  out->unit_multiplier = from.unit_multiplier;
   out->period_ns = from.period.count();
   out->duration_until_reset_ns = whole_seconds(outcome.until_reset);
   out->retry_after_ns = outcome.retry_after.count();
@@ -121,7 +122,7 @@ Status EnvoyRequest::read(const limitree_envoy_request& from) {
       descriptor.hits_addend = one.hits_addend;
     }
     if ((one.flags & LIMITREE_HAS_LIMIT) != 0) {
-      descriptor.limit = {one.requests_per_unit, one.unit};
+      descriptor.limit = {one.requests_per_unit, one.unit, one.unit_multiplier};
     }
     descriptor.is_negative_hits = (one.flags & LIMITREE_NEGATIVE_HITS) != 0;
   }

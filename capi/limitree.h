@@ -832,8 +832,8 @@ typedef struct limitree_descriptor {
   uint32_t flags;             /* LIMITREE_HAS_HITS_ADDEND | ... */
   uint32_t requests_per_unit; /* with LIMITREE_HAS_LIMIT */
   int32_t unit;               /* the same: LIMITREE_UNIT_SECOND ... */
-  int32_t reserved_32;
-  uint64_t hits_addend; /* with LIMITREE_HAS_HITS_ADDEND; 0 only looks */
+  uint32_t unit_multiplier;   /* the same: units in a window; 0 means 1 */
+  uint64_t hits_addend;       /* with LIMITREE_HAS_HITS_ADDEND; 0 only looks */
   int64_t reserved[3];
 } limitree_descriptor;
 
@@ -875,7 +875,7 @@ typedef struct limitree_descriptor_status {
       name; /* of the rule, often empty; lives as long as the limiter */
   uint32_t requests_per_unit;
   int32_t unit;            /* LIMITREE_UNIT_UNKNOWN ... */
-  int64_t period_ns;       /* the length of that unit, or the rule's period */
+  int64_t period_ns;       /* the length of its units, or the rule's period */
   int64_t limit_remaining; /* hits left; 4294967295 if unlimited */
   /* The wait if over the limit, else the time until all hits are back; whole
    * seconds, rounded up, as Envoy's message and headers have them. */
@@ -887,7 +887,9 @@ typedef struct limitree_descriptor_status {
                              LIMITREE_CACHED: from the option over_cache_size.
                              LIMITREE_SOFT: fits thanks to an overrun */
   int32_t quota;          /* 1 if it counts as quota_mode says */
-  int64_t reserved[6];
+  uint32_t unit_multiplier; /* units in a window; 1 if the unit is unknown */
+  int32_t reserved_32;
+  int64_t reserved[5];
 } limitree_descriptor_status;
 
 /* The answer to a request.  Always 64 bytes if pointers take 8, as above. */

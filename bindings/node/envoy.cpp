@@ -32,9 +32,10 @@ Napi::Array to_array(Napi::Env env, const limitree_descriptor_status& status) {
       array_of(env, {status.code, status.match, status.requests_per_unit,
                      status.period_ns, status.limit_remaining,
                      status.duration_until_reset_ns, status.retry_after_ns,
-                     status.reset_after_ns, status.flags, status.quota});
-  out.Set(10u, Napi::String::New(env, limitree_unit_name(status.unit)));
-  out.Set(11u, Napi::String::New(env, status.name.data, status.name.size));
+                     status.reset_after_ns, status.flags, status.quota,
+                     status.unit_multiplier});
+  out.Set(11u, Napi::String::New(env, limitree_unit_name(status.unit)));
+  out.Set(12u, Napi::String::New(env, status.name.data, status.name.size));
   return out;
 }
 
@@ -80,6 +81,7 @@ void EnvoyCall::add(const Napi::Array& descriptor) {
       descriptor.Get(2u).As<Napi::Number>().Int64Value());
   out.requests_per_unit = number_at(descriptor, 3);
   out.unit = static_cast<std::int32_t>(number_at(descriptor, 4));
+  out.unit_multiplier = number_at(descriptor, 5);
 }
 
 limitree_status EnvoyCall::ask(limitree_limiter* limiter, void* request,

@@ -72,7 +72,12 @@ void append_descriptor(const RequestDescriptor& descriptor, std::string* json) {
       *json += "requests_per_unit:" +
                std::to_string(descriptor.limit->requests_per_unit) + ' ';
     }
-    *json += std::string("unit:") + unit_name(unit) + '"';
+    *json += std::string("unit:") + unit_name(unit);
+    if (descriptor.limit->unit_multiplier != 0) {
+      *json += " unit_multiplier:{value:" +
+               std::to_string(descriptor.limit->unit_multiplier) + '}';
+    }
+    *json += '"';
   }
   if (descriptor.hits_addend) {
     *json += ",\"hitsAddend\":" + std::to_string(*descriptor.hits_addend);
@@ -114,6 +119,7 @@ DescriptorStatus status_of(const RuleHit& hit) {
   status.match = Match::kLimited;
   status.requests_per_unit = hit.rule->requests_per_unit;
   status.unit = hit.rule->unit;
+  status.unit_multiplier = hit.rule->unit_multiplier;
   status.period = hit.rule->limit.period;
   status.name = hit.rule->limit.name.view();
   status.outcome = hit.outcome;

@@ -23,7 +23,8 @@ namespace limitree {
 // A limit that the request itself states, in place of all rules.
 struct RequestLimit {
   std::uint32_t requests_per_unit = 0;
-  std::int32_t unit = 0;  // the number of a LimitUnit
+  std::int32_t unit = 0;              // the number of a LimitUnit
+  std::uint32_t unit_multiplier = 0;  // 0 means 1, as where it is not sent
 };
 
 // One descriptor of a request.
@@ -88,7 +89,8 @@ class MatchedRequest {
   MatchedRequest& operator=(const MatchedRequest&) = delete;
 
   // kInvalidArgument if the domain or the list of descriptors is empty, if a
-  // descriptor states a limit with an unknown unit, if there are more than
+  // descriptor states a limit with an unknown unit or a window of more than 100
+  // years, if there are more than
   // kMaxPaths descriptors or kMaxLevels rules, or if what is held has no name,
   // or two.  Called once.
   Status match(const Descriptors& descriptors,
@@ -134,7 +136,7 @@ class MatchedRequest {
   Status match_one(const RequestDescriptor& descriptor,
                    MatchedDescriptor* matched);
   void state(const RequestDescriptor& descriptor, LimitUnit unit,
-             MatchedDescriptor* matched);
+             std::uint32_t multiplier, MatchedDescriptor* matched);
   void walk(const RequestDescriptor& descriptor, MatchedDescriptor* matched);
   bool is_replaced(const Rule& rule) const;
   void settle();

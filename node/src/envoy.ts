@@ -23,6 +23,8 @@ export interface FullDescriptor {
   readonly limit?: {
     readonly requestsPerUnit: number;
     readonly unit: Unit | Uppercase<Unit>;
+    /** The window has this many units; default 1. */
+    readonly unitMultiplier?: number | undefined;
   } | undefined;
   /** Gives the hits back; always OK. */
   readonly isNegativeHits?: boolean | undefined;
@@ -48,6 +50,8 @@ export interface CurrentLimit {
   readonly requestsPerUnit: number;
   /** `MINUTE`; `UNKNOWN` if the rule has a period of its own. */
   readonly unit: string;
+  /** The period has this many units; 1 if the unit is `UNKNOWN`. */
+  readonly unitMultiplier: number;
   /** The name of the rule, often empty. */
   readonly name: string;
   readonly periodMs: number;
@@ -179,11 +183,11 @@ function isFull(descriptor: unknown): descriptor is FullDescriptor {
 }
 
 function readOne(descriptor: Descriptor): NativeDescriptor {
-  if (!isFull(descriptor)) return [textsOf(descriptor), 0, 0, 0, 0];
+  if (!isFull(descriptor)) return [textsOf(descriptor), 0, 0, 0, 0, 0];
   checkNames(descriptor, ['entries', 'hitsAddend', 'limit', 'isNegativeHits'],
              '{entries: {key: "value"}, hitsAddend: 2}');
   const { entries, hitsAddend, limit, isNegativeHits } = descriptor;
-  const one: NativeDescriptor = [textsOf(entries), 0, 0, 0, 0];
+  const one: NativeDescriptor = [textsOf(entries), 0, 0, 0, 0, 0];
   if (hitsAddend !== undefined) {
     one[1] |= HAS_HITS;
     one[2] = whole(hitsAddend, 'hitsAddend', Number.MAX_SAFE_INTEGER);
@@ -197,6 +201,10 @@ function readOne(descriptor: Descriptor): NativeDescriptor {
     one[1] |= HAS_LIMIT;
     one[3] = whole(limit.requestsPerUnit, 'requestsPerUnit', MAX_REQUESTS);
     one[4] = unit;
+    one[5] = whole(limit.unitMultiplier ?? 0, 'unitMultiplier', MAX_REQUESTS);
+    if (limit.unitMultiplier === 0) {
+      throw invalidArgument('unitMultiplier must be greater than 0, is 0');
+    }
   }
   if (isNegativeHits === true) one[1] |= NEGATIVE;
   return one;
@@ -227,13 +235,16 @@ function waitOf(ns: number): number | undefined {
 
 function statusOf(status: NativeStatus): DescriptorStatus {
   const [code, match, requestsPerUnit, periodNs, limitRemaining, untilResetNs,
-         retryAfterNs, resetAfterNs, flags, quota, unit, name] = status;
+         retryAfterNs, resetAfterNs, flags, quota, unitMultiplier, unit,
+         name] = status;
   const isMatched = match === MATCHED;
   return {
     code: code === OVER_LIMIT ? 'OVER_LIMIT' : 'OK',
     overLimit: code === OVER_LIMIT,
     currentLimit: isMatched
-      ? { requestsPerUnit, unit, name, periodMs: periodNs / 1e6 } : undefined,
+      ? { requestsPerUnit, unit, unitMultiplier, name,
+          periodMs: periodNs / 1e6 }
+      : undefined,
     limitRemaining,
     durationUntilReset: untilResetNs / 1e9,
     retryAfterMs: isMatched ? waitOf(retryAfterNs) : undefined,

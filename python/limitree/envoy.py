@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Union
 
 from limitree.demand import Segment
 
-#: (requests_per_unit, unit): (100, "minute")
-StatedLimit = tuple[int, str]
+#: (requests_per_unit, unit): (100, "minute"); with a third number n, per n units
+StatedLimit = Union[tuple[int, str], tuple[int, str, int]]
 Entries = Union[Mapping[Any, Any], Iterable[tuple[Segment, Segment]]]
 
 # As in Envoy's messages.
@@ -38,6 +38,7 @@ class CurrentLimit(NamedTuple):
     unit: str  #: "MINUTE"; "UNKNOWN" if the rule has a period of its own
     name: str  #: of the rule, often ""
     period: float  #: seconds
+    unit_multiplier: int = 1  #: the period has this many units
 
 
 class DescriptorStatus(NamedTuple):
@@ -107,7 +108,7 @@ class EnvoyStats(NamedTuple):
 
 
 Native = tuple[tuple[tuple[Segment, Segment], ...], Union[int, None],
-               Union[tuple[int, int], None], bool]
+               Union[tuple[int, int, int], None], bool]
 
 #: (domain, descriptors, hits_addend, metadata)
 Request = tuple[Segment, list[Native], int, bool]
@@ -144,13 +145,20 @@ def _pairs(entries: Entries) -> tuple[tuple[Segment, Segment], ...]:
     return pairs
 
 
-def _limit(limit: Sequence[Any]) -> tuple[int, int]:
-    requests, unit = limit
+def _limit(limit: Sequence[Any]) -> tuple[int, int, int]:
+    requests, unit, *multiplier = limit
     known = _UNITS.get(unit.upper()) if isinstance(unit, str) else None
     if known is None:
         raise ValueError("the unit of a limit must be one of "
                          f"{', '.join(_UNITS)}, is {unit!r}")
-    return number(requests, "requests_per_unit", _MAX_REQUESTS), known
+    return (number(requests, "requests_per_unit", _MAX_REQUESTS), known,
+            _multiplier(*multiplier) if multiplier else 0)
+
+
+def _multiplier(multiplier: int) -> int:
+    if number(multiplier, "unit_multiplier", _MAX_REQUESTS) == 0:
+        raise ValueError("unit_multiplier must be greater than 0, is 0")
+    return multiplier
 
 
 def number(value: object, name: str, most: int) -> int:

@@ -184,12 +184,13 @@ def test_own_hits_limits_and_refunds(made):
 def test_metadata(made):
     answer = made.should_rate_limit(
         "d", [[("b", "x"), ("c", "\u00e9")], Descriptor({"a": "1"}, 2,
-                                                        (5, "hour"))],
+                                                        (5, "hour", 2))],
         3, metadata=True)
+    assert answer.statuses[1].current_limit == (5, "HOUR", "", 7200, 2)
     assert answer.metadata["descriptors"] == [
         {"entries": ["b=x", "c=\u00e9"]},
-        {"entries": ["a=1"], "limit": "requests_per_unit:5 unit:HOUR",
-         "hitsAddend": 2}]
+        {"entries": ["a=1"], "hitsAddend": 2,
+         "limit": "requests_per_unit:5 unit:HOUR unit_multiplier:{value:2}"}]
     assert answer.metadata["domain"] == "d"
     assert answer.metadata["hitsAddend"] == 3
 
@@ -207,6 +208,8 @@ def test_metadata(made):
     (("d", [Descriptor({"a": "1"}, 2**64)]), ValueError, "from 0 to"),
     (("d", [Descriptor({"a": "1"}, None, (1, "eon"))]), ValueError,
      "the unit of a limit must be one of SECOND, .*, is 'eon'"),
+    (("d", [Descriptor({}, limit=(1, "day", 0))]), ValueError,
+     "unit_multiplier must be greater than 0, is 0"),
     (("d", [Descriptor({"a": "1"}, None, (-1, "day"))]), ValueError,
      "requests_per_unit must be from 0"),
     (("", [{"a": "1"}]), ValueError, "rate limit domain must not be empty"),
