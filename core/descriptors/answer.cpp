@@ -120,7 +120,10 @@ DescriptorStatus status_of(const RuleHit& hit) {
   status.requests_per_unit = hit.rule->requests_per_unit;
   status.unit = hit.rule->unit;
   status.unit_multiplier = hit.rule->unit_multiplier;
-  status.period = hit.rule->limit.period;
+  // What may be held at once depends on no time.
+  if (hit.rule->limit.algorithm != Algorithm::kConcurrent) {
+    status.period = hit.rule->limit.period;
+  }
   status.name = hit.rule->limit.name.view();
   status.outcome = hit.outcome;
   status.remaining = std::min(hit.outcome.remaining, kUnlimitedRemaining);

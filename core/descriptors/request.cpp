@@ -44,6 +44,11 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     matched.hits = hits_of(request, descriptor);
     matched.refund = descriptor.is_negative_hits;
     has_refunds_ |= matched.refund;
+    if (matched.refund && request.purpose != Purpose::kCount) {
+      return refused("descriptor " + std::to_string(matched_.size()) +
+                     " gives hits back, and the request only " +
+                     (request.purpose == Purpose::kReset ? "resets" : "looks"));
+    }
     if (domain_ != nullptr) {
       if (Status status = match_one(descriptor, &matched); !status.ok()) {
         return status;
@@ -57,7 +62,10 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     }
   }
   settle();
-  return descriptors.any_holds() ? name_hold() : Status();
+  // A reset forgets what all requests hold.
+  const bool names =
+      descriptors.any_holds() && request.purpose != Purpose::kReset;
+  return names ? name_hold() : Status();
 }
 
 Status MatchedRequest::match_one(const RequestDescriptor& descriptor,

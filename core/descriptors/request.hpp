@@ -35,10 +35,19 @@ struct RequestDescriptor {
   bool is_negative_hits = false;  // give the hits back
 };
 
+// What a request is for.
+enum class Purpose : std::uint8_t {
+  kCount,  // its hits are counted, or given back
+  kPeek,   // what the same request would get now; counts nothing
+  kLook,   // a kPeek from outside: see Plan::only_looks
+  kReset,  // forgets the buckets that the same request would reach
+};
+
 struct DescriptorRequest {
   std::string_view domain;
   std::span<const RequestDescriptor> descriptors;
   std::uint32_t hits_addend = 0;  // for descriptors without one; 0 means 1
+  Purpose purpose = Purpose::kCount;
 };
 
 // What a descriptor of a request has met.
@@ -90,9 +99,9 @@ class MatchedRequest {
 
   // kInvalidArgument if the domain or the list of descriptors is empty, if a
   // descriptor states a limit with an unknown unit or a window of more than 100
-  // years, if there are more than
-  // kMaxPaths descriptors or kMaxLevels rules, or if what is held has no name,
-  // or two.  Called once.
+  // years, if there are more than kMaxPaths descriptors or kMaxLevels rules, if
+  // what is held has no name, or two, and if a request that only looks or
+  // resets gives hits back.  Called once.
   Status match(const Descriptors& descriptors,
                const DescriptorRequest& request);
 

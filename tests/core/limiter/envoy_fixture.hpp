@@ -123,10 +123,22 @@ class EnvoyTest : public testing::Test {
                     descriptors_of(yaml));
   }
 
-  std::string path_cost(const std::vector<std::string>& descriptors) {
+  std::string path_cost(const std::vector<std::string>& descriptors,
+                        Purpose purpose = Purpose::kCount) {
     EnvoyRequest request("d", descriptors);
+    request.get().purpose = purpose;
     const Status status = limiter->should_rate_limit(request.get(), &answer);
     return status.ok() ? text_of(answer) : status.error().messages.front();
+  }
+
+  std::string peek(const std::vector<std::string>& descriptors) {
+    return path_cost(descriptors, Purpose::kPeek);
+  }
+
+  std::string reset(const std::vector<std::string>& descriptors) {
+    EnvoyRequest request("d", descriptors);
+    const Status status = limiter->reset(request.get());
+    return status.ok() ? "" : status.error().messages.front();
   }
 
   HitTally tally(std::string_view key) {
