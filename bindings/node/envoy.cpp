@@ -52,9 +52,8 @@ EnvoyCall::EnvoyCall(const Napi::CallbackInfo& info) : promise_(info.Env()) {
   request_.descriptors = list_.data();
   request_.descriptor_count = list_.size();
   request_.hits_addend = info[2].As<Napi::Number>().Uint32Value();
-  if (info[3].As<Napi::Boolean>().Value()) {
-    request_.flags = LIMITREE_WANTS_METADATA;
-  }
+  request_.flags = info[3].As<Napi::Number>().Uint32Value();
+  resets_ = info[4].As<Napi::Boolean>().Value();
 }
 
 limitree_str EnvoyCall::keep(const Napi::Value& text) {
@@ -87,7 +86,13 @@ void EnvoyCall::add(const Napi::Array& descriptor) {
 limitree_status EnvoyCall::ask(limitree_limiter* limiter, void* request,
                                limitree_error** error) {
   // Without a server nothing watches a loop: a lock of shm:// is waited for.
-  if (limitree_limiter_is_remote(limiter) == 0) {
+  const bool waits = limitree_limiter_is_remote(limiter) == 0;
+  if (resets_) {
+    return waits ? limitree_reset_descriptors(limiter, &request_, error)
+                 : limitree_reset_descriptors_async(limiter, &request_, request,
+                                                    error);
+  }
+  if (waits) {
     return limitree_should_rate_limit(limiter, &request_, statuses_.data(),
                                       statuses_.size(), &response_, error);
   }

@@ -42,7 +42,7 @@ py::tuple to_python(const limitree_descriptor_status& status) {
 }  // namespace
 
 EnvoyCall::EnvoyCall(const py::object& domain, const py::list& descriptors,
-                     std::uint32_t hits_addend, bool metadata)
+                     std::uint32_t hits_addend, std::uint32_t flags)
     : domain_(domain), descriptors_(descriptors) {
   require(read_segment(domain_.ptr(), "domain", -1, &request_.domain));
   entries_.reserve(descriptors_.size());
@@ -53,7 +53,7 @@ EnvoyCall::EnvoyCall(const py::object& domain, const py::list& descriptors,
   request_.descriptors = list_.data();
   request_.descriptor_count = list_.size();
   request_.hits_addend = hits_addend;
-  if (metadata) request_.flags = LIMITREE_WANTS_METADATA;
+  request_.flags = flags;
 }
 
 void EnvoyCall::add(const py::tuple& descriptor) {

@@ -54,6 +54,7 @@ export interface CurrentLimit {
   readonly unitMultiplier: number;
   /** The name of the rule, often empty. */
   readonly name: string;
+  /** 0: so many may be held at once. */
   readonly periodMs: number;
 }
 
@@ -142,6 +143,8 @@ const MAX_REQUESTS = 2 ** 32 - 1;
 const HAS_HITS = 1;
 const HAS_LIMIT = 2;
 const NEGATIVE = 4;
+const WANTS_METADATA = 1;
+const ONLY_PEEKS = 2;
 const MATCHED = 3;
 const OVER_LIMIT = 2;
 const NEVER = 2 ** 63;
@@ -213,8 +216,8 @@ function readOne(descriptor: Descriptor): NativeDescriptor {
 /** The arguments of native code. */
 export function readRequest(
   domain: string, descriptors: readonly Descriptor[],
-  options: RateLimitOptions,
-): [string, NativeDescriptor[], number, boolean] {
+  options: RateLimitOptions, use: 'count' | 'peek' | 'reset' = 'count',
+): [string, NativeDescriptor[], number, number, boolean] {
   checkNames(options, ['hitsAddend', 'metadata'], '{hitsAddend: 2}');
   if (typeof domain !== 'string') {
     throw invalidArgument(`a domain must be a text, is ${shown(domain)}`);
@@ -225,7 +228,9 @@ export function readRequest(
   }
   return [domain, (descriptors as readonly Descriptor[]).map(readOne),
           whole(options.hitsAddend ?? 1, 'hitsAddend', MAX_REQUESTS),
-          options.metadata === true];
+          (options.metadata === true ? WANTS_METADATA : 0) |
+            (use === 'peek' ? ONLY_PEEKS : 0),
+          use === 'reset'];
 }
 
 function waitOf(ns: number): number | undefined {

@@ -46,7 +46,7 @@ export interface Functions {
   reloadDescriptors(files: string[]): Promise<number>;
   shouldRateLimit(
     domain: string, descriptors: NativeDescriptor[], hitsAddend: number,
-    metadata: boolean,
+    flags: number, resets: boolean,
   ): NativeAnswer | Promise<NativeAnswer>;
   descriptorStats(): Counters;
   envoyStats(): Counters;

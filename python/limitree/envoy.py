@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Union
 
 from limitree.demand import Segment
 
-#: (requests_per_unit, unit): (100, "minute"); with a third number n, per n units
+#: (requests_per_unit, unit): (100, "minute"); a third number: so many units
 StatedLimit = Union[tuple[int, str], tuple[int, str, int]]
 Entries = Union[Mapping[Any, Any], Iterable[tuple[Segment, Segment]]]
 
@@ -37,7 +37,7 @@ class CurrentLimit(NamedTuple):
     requests_per_unit: int
     unit: str  #: "MINUTE"; "UNKNOWN" if the rule has a period of its own
     name: str  #: of the rule, often ""
-    period: float  #: seconds
+    period: float  #: seconds; 0: so many may be held at once
     unit_multiplier: int = 1  #: the period has this many units
 
 
@@ -110,8 +110,19 @@ class EnvoyStats(NamedTuple):
 Native = tuple[tuple[tuple[Segment, Segment], ...], Union[int, None],
                Union[tuple[int, int, int], None], bool]
 
-#: (domain, descriptors, hits_addend, metadata)
-Request = tuple[Segment, list[Native], int, bool]
+#: (domain, descriptors, hits_addend, flags)
+Request = tuple[Segment, list[Native], int, int]
+
+# Flags of a request, as in limitree.h.
+_WANTS_METADATA = 1
+_ONLY_PEEKS = 2
+
+
+def request(domain: Segment, descriptors: Descriptors, hits_addend: object,
+            metadata: bool, *, looks: bool = False) -> Request:
+    """Return a request as the native module takes it."""
+    flags = (_WANTS_METADATA if metadata else 0) | (_ONLY_PEEKS if looks else 0)
+    return domain, read(descriptors), hits_of(hits_addend), flags
 
 
 def read(descriptors: Descriptors) -> list[Native]:

@@ -65,15 +65,18 @@ async function runVector(vector, store) {
   });
   for (const { request, expect } of vector.steps) {
     now = request.now;
-    const answer = limiter.shouldRateLimit(
-      request.domain, request.descriptors.map(descriptorOf),
-      { hitsAddend: request.hits_addend });
+    const asked = [request.domain, request.descriptors.map(descriptorOf),
+                   { hitsAddend: request.hits_addend }];
+    const peeked = await limiter.peekDescriptors(...asked).catch(() => {});
+    const answer = limiter.shouldRateLimit(...asked);
     if (expect.error !== undefined) {
       await assert.rejects(answer, { code: 'LIMITREE_INVALID_ARGUMENT',
                                      message: expect.error });
       continue;
     }
     const { overallCode, statuses, headerStatus } = await answer;
+    assert.deepEqual({ ...peeked, source: '' },
+                     { ...await answer, source: '' });
     assert.equal(overallCode, expect.overall);
     assert.deepEqual(statuses.map(asVector), expect.statuses);
     if (expect.headers !== undefined) {
@@ -85,6 +88,18 @@ async function runVector(vector, store) {
     }
   }
   assert.deepEqual(statsOf(limiter), vector.stats);
+  const good = vector.steps.filter(({ expect }) => expect.error === undefined);
+  for (const { request } of good) {
+    await limiter.resetDescriptors(request.domain,
+                                   request.descriptors.map(descriptorOf));
+  }
+  for (const { request, expect } of good.slice(0, 1)) {
+    now = request.now;
+    const again = await limiter.shouldRateLimit(
+      request.domain, request.descriptors.map(descriptorOf),
+      { hitsAddend: request.hits_addend });
+    assert.deepEqual(again.statuses.map(asVector), expect.statuses);
+  }
   await limiter.close();
 }
 
