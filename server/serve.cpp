@@ -196,9 +196,11 @@ class Service final : public Watcher, public ConfigListener {
 
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
+      const Worker::Shared shared = {&settings_,    limiter_.get(),
+                                     &descriptors_, &permits_,
+                                     &put_limits_,  admission_.token()};
       workers_.push_back(std::make_unique<Worker>(
-          &settings_, limiter_.get(), &descriptors_, &permits_,
-          exporter_ ? exporter_->make_tracer() : nullptr));
+          shared, exporter_ ? exporter_->make_tracer() : nullptr));
       stats_.add_worker(workers_.back()->stats());
       workers_.back()->set_tls(admission_.tls());
     }
@@ -365,6 +367,7 @@ class Service final : public Watcher, public ConfigListener {
   ConfigThread config_;
   Limiter limiter_;
   Admission admission_;
+  PutLimits put_limits_{limiter_.get()};
   std::optional<SpanExporter> exporter_;
   Permits permits_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
