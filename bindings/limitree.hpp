@@ -473,6 +473,11 @@ class Limiter {
           to_str(origin), replace);
   }
 
+  // Removes a name that put() has added.
+  void remove(std::string_view name) {
+    check(limitree_limiter_remove, get(), to_str(name));
+  }
+
   // Takes the limit tree and the descriptors of `config`, in one step.
   void reload(const Config& config) {
     check(limitree_limiter_reload_config, get(), config.get());
@@ -535,6 +540,11 @@ class Limiter {
     check(limitree_should_rate_limit, get(), &request, statuses.data(),
           statuses.size(), &response);
     return response;
+  }
+
+  // Forgets the buckets that the same request would reach.
+  void reset_descriptors(const limitree_envoy_request& request) const {
+    check(limitree_reset_descriptors, get(), &request);
   }
 
   // Replaces the descriptors with those of `config`.

@@ -276,6 +276,21 @@ limitree_status limitree_should_rate_limit_async(
                });
 }
 
+limitree_status limitree_reset_descriptors_async(
+    limitree_limiter* limiter, const limitree_envoy_request* request,
+    void* user_request, limitree_error** error) {
+  return start(limiter, user_request, {}, {}, error,
+               [&](AsyncCall* listener, bool* pending) -> Status {
+                 require(request, "request");
+                 EnvoyRequest parsed;
+                 if (Status bad = parsed.read(*request); !bad.ok()) return bad;
+                 Status outcome;
+                 *pending = !limiter->limiter.reset_async(parsed.request(),
+                                                          listener, &outcome);
+                 return outcome;
+               });
+}
+
 int limitree_loop_fd(limitree_limiter* limiter) {
   int fd = -1;
   with_loop(limiter, [&](StoreLoop* loop) { fd = loop->fd(); });

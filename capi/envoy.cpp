@@ -54,6 +54,7 @@ void fill_limit(const DescriptorStatus& from, limitree_descriptor_status* out) {
   out->name = {from.name.data(), from.name.size()};
   out->requests_per_unit = from.requests_per_unit;
   out->unit = static_cast<std::int32_t>(from.unit);
+  out->unit_multiplier = from.unit_multiplier;
   out->period_ns = from.period.count();
   out->duration_until_reset_ns = whole_seconds(outcome.until_reset);
   out->retry_after_ns = outcome.retry_after.count();
@@ -101,7 +102,9 @@ Status EnvoyRequest::read(const limitree_envoy_request& from) {
   require(from.domain, "domain.data",
           from.descriptors != nullptr || from.descriptor_count == 0,
           "descriptors");
-  if ((from.flags & ~std::uint32_t{LIMITREE_WANTS_METADATA}) != 0) {
+  constexpr std::uint32_t kKnownOfRequest =
+      LIMITREE_WANTS_METADATA | LIMITREE_ONLY_PEEKS | LIMITREE_ONLY_LOOKS;
+  if ((from.flags & ~kKnownOfRequest) != 0) {
     return unknown_flags("request", from.flags);
   }
   wants_metadata_ = (from.flags & LIMITREE_WANTS_METADATA) != 0;
@@ -121,13 +124,17 @@ Status EnvoyRequest::read(const limitree_envoy_request& from) {
       descriptor.hits_addend = one.hits_addend;
     }
     if ((one.flags & LIMITREE_HAS_LIMIT) != 0) {
-      descriptor.limit = {one.requests_per_unit, one.unit};
+      descriptor.limit = {one.requests_per_unit, one.unit, one.unit_multiplier};
     }
     descriptor.is_negative_hits = (one.flags & LIMITREE_NEGATIVE_HITS) != 0;
   }
+  Purpose purpose = Purpose::kCount;
+  if ((from.flags & LIMITREE_ONLY_PEEKS) != 0) purpose = Purpose::kPeek;
+  if ((from.flags & LIMITREE_ONLY_LOOKS) != 0) purpose = Purpose::kLook;
   request_ = {view(from.domain),
               {descriptors_.data(), descriptors_.size()},
-              from.hits_addend};
+              from.hits_addend,
+              purpose};
   return {};
 }
 
@@ -171,6 +178,17 @@ limitree_status limitree_should_rate_limit(
     status = limiter->limiter.should_rate_limit(parsed.request(), &answer);
     if (status.ok()) out.fill(&answer);
     return status;
+  });
+}
+
+limitree_status limitree_reset_descriptors(
+    limitree_limiter* limiter, const limitree_envoy_request* request,
+    limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter", request, "request");
+    EnvoyRequest parsed;
+    if (Status bad = parsed.read(*request); !bad.ok()) return bad;
+    return limiter->limiter.reset(parsed.request());
   });
 }
 

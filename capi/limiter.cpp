@@ -29,6 +29,11 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
   });
 }
 
+Result<std::string> refuse_file(const std::string& /*path*/,
+                                std::size_t /*most*/) {
+  return Status(Code::kInvalidConfig, "no file can be named here");
+}
+
 }  // namespace
 
 limitree_status limitree_limiter_new(const limitree_config* config,
@@ -93,16 +98,27 @@ limitree_status limitree_limiter_put(limitree_limiter* limiter,
                                      limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter");
-    if (replace < LIMITREE_REPLACE_NONE || replace > LIMITREE_REPLACE_ADDED) {
+    const std::int32_t which = replace & ~LIMITREE_NO_FILES;
+    if (which < LIMITREE_REPLACE_NONE || which > LIMITREE_REPLACE_ADDED) {
       return Status(Code::kInvalidArgument,
                     "unknown replace " + std::to_string(replace));
     }
     require(name, "name.data", yaml, "yaml.data", origin, "origin.data");
+    const ReadFile read = which == replace ? read_file : ReadFile(refuse_file);
     Result<std::shared_ptr<Nodes>> root =
-        load_root(view(name), {view(yaml), view(origin)});
+        load_root(view(name), {view(yaml), view(origin)}, read);
     if (!root.ok()) return std::move(root.status());
     return limiter->limiter.put(std::move(root.value()),
-                                static_cast<Replace>(replace));
+                                static_cast<Replace>(which));
+  });
+}
+
+limitree_status limitree_limiter_remove(limitree_limiter* limiter,
+                                        limitree_str name,
+                                        limitree_error** error) {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter", name, "name.data");
+    return limiter->limiter.remove(view(name));
   });
 }
 

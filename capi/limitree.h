@@ -439,7 +439,8 @@ LIMITREE_API limitree_status limitree_limiter_reload_config(
 enum {
   LIMITREE_REPLACE_NONE = 0,
   LIMITREE_REPLACE_ANY = 1,
-  LIMITREE_REPLACE_ADDED = 2 /* those that limitree_limiter_put has added */
+  LIMITREE_REPLACE_ADDED = 2, /* those that limitree_limiter_put has added */
+  LIMITREE_NO_FILES = 1 << 8  /* more: `overrides` of a file is a mistake */
 };
 
 /*
@@ -448,7 +449,8 @@ enum {
  * the files of overrides that it names are read.  The call is all or nothing,
  * and `origin` is as above.  Running requests finish on the old tree, buckets
  * keep their state.  LIMITREE_INVALID_CONFIG if there are mistakes, or if the
- * name exists and may not be replaced: `replace` is one of LIMITREE_REPLACE_*.
+ * name exists and may not be replaced: `replace` is one of LIMITREE_REPLACE_*,
+ * and with LIMITREE_NO_FILES no file is read, for text from another machine.
  *
  * A reload keeps the names that were added, and fails if its own limits have
  * one of them.  A name that was replaced gets the limits of the reload.
@@ -460,6 +462,13 @@ enum {
 LIMITREE_API limitree_status limitree_limiter_put(
     limitree_limiter *limiter, limitree_str name, limitree_str yaml,
     limitree_str origin, int32_t replace, limitree_error **error);
+
+/* Removes a top-level name that limitree_limiter_put has added, as that
+ * function replaces it; LIMITREE_UNKNOWN_ROOT if it has added no such name. Its
+ * buckets stay in the store until they are full.  Since 0.1. */
+LIMITREE_API limitree_status limitree_limiter_remove(limitree_limiter *limiter,
+                                                     limitree_str name,
+                                                     limitree_error **error);
 
 /*
  * Charges `cost` to every limit along `path` if all of them allow it, else
@@ -832,14 +841,18 @@ typedef struct limitree_descriptor {
   uint32_t flags;             /* LIMITREE_HAS_HITS_ADDEND | ... */
   uint32_t requests_per_unit; /* with LIMITREE_HAS_LIMIT */
   int32_t unit;               /* the same: LIMITREE_UNIT_SECOND ... */
-  int32_t reserved_32;
-  uint64_t hits_addend; /* with LIMITREE_HAS_HITS_ADDEND; 0 only looks */
+  uint32_t unit_multiplier;   /* the same: units in a window; 0 means 1 */
+  uint64_t hits_addend;       /* with LIMITREE_HAS_HITS_ADDEND; 0 only looks */
   int64_t reserved[3];
 } limitree_descriptor;
 
 /* Bits of limitree_envoy_request.flags. */
 enum {
-  LIMITREE_WANTS_METADATA = 1u << 0 /* limitree_envoy_response.metadata */
+  LIMITREE_WANTS_METADATA = 1u << 0, /* limitree_envoy_response.metadata */
+  /* Answers what the same request would get now: nothing is charged, held or
+   * given back, and statistics do not count it. */
+  LIMITREE_ONLY_PEEKS = 1u << 1,
+  LIMITREE_ONLY_LOOKS = 1u << 2 /* the same, as LIMITREE_LOOK */
 };
 
 /* A request of Envoy.  Always 64 bytes if pointers take 8, as above. */
@@ -848,7 +861,7 @@ typedef struct limitree_envoy_request {
   const limitree_descriptor *descriptors;
   size_t descriptor_count;
   uint32_t hits_addend; /* of each descriptor without its own; 0 means 1 */
-  uint32_t flags;       /* LIMITREE_WANTS_METADATA */
+  uint32_t flags;       /* LIMITREE_WANTS_METADATA | ... */
   int64_t reserved[3];
 } limitree_envoy_request;
 
@@ -875,7 +888,8 @@ typedef struct limitree_descriptor_status {
       name; /* of the rule, often empty; lives as long as the limiter */
   uint32_t requests_per_unit;
   int32_t unit;            /* LIMITREE_UNIT_UNKNOWN ... */
-  int64_t period_ns;       /* the length of that unit, or the rule's period */
+  int64_t period_ns;       /* the length of its units, or the rule's period; 0
+                              if that many may be held at once */
   int64_t limit_remaining; /* hits left; 4294967295 if unlimited */
   /* The wait if over the limit, else the time until all hits are back; whole
    * seconds, rounded up, as Envoy's message and headers have them. */
@@ -887,7 +901,9 @@ typedef struct limitree_descriptor_status {
                              LIMITREE_CACHED: from the option over_cache_size.
                              LIMITREE_SOFT: fits thanks to an overrun */
   int32_t quota;          /* 1 if it counts as quota_mode says */
-  int64_t reserved[6];
+  uint32_t unit_multiplier; /* units in a window; 1 if the unit is unknown */
+  int32_t reserved_32;
+  int64_t reserved[5];
 } limitree_descriptor_status;
 
 /* The answer to a request.  Always 64 bytes if pointers take 8, as above. */
@@ -915,8 +931,9 @@ typedef struct limitree_envoy_response {
  * is asked once for all of them (once more if some give hits back).  Blocks
  * while the store answers.  Returns LIMITREE_OK whether the answer is OK or
  * OVER_LIMIT.  LIMITREE_INVALID_ARGUMENT if the domain or the list of
- * descriptors is empty, if a limit in the request has an unknown unit, or if
- * what it would hold has no name, or two.
+ * descriptors is empty, if a limit in the request has an unknown unit or a
+ * window of more than 100 years, if what it would hold has no name, or two, or
+ * if it gives hits back with LIMITREE_ONLY_PEEKS or LIMITREE_ONLY_LOOKS.
  *
  * `statuses` takes those of the first `status_capacity` descriptors; it may be
  * NULL if that is 0.  Since 0.1.
@@ -935,6 +952,18 @@ LIMITREE_API limitree_status limitree_should_rate_limit_async(
     void *user_request, limitree_descriptor_status *statuses,
     size_t status_capacity, limitree_envoy_response *response,
     limitree_error **error);
+
+/* Forgets the buckets that limitree_should_rate_limit would reach with the same
+ * request, and what is held there.  Hits and flags of the request do not
+ * matter, except that no descriptor may give hits back.  Since 0.1. */
+LIMITREE_API limitree_status limitree_reset_descriptors(
+    limitree_limiter *limiter, const limitree_envoy_request *request,
+    limitree_error **error);
+
+/* The same without blocking, as limitree_reset_async.  Since 0.1. */
+LIMITREE_API limitree_status limitree_reset_descriptors_async(
+    limitree_limiter *limiter, const limitree_envoy_request *request,
+    void *user_request, limitree_error **error);
 
 /* Replaces only the descriptors, with those of `config`; its limits and options
  * have no effect.  Otherwise as limitree_limiter_reload_config.  Since 0.1. */

@@ -26,6 +26,9 @@ class Admission {
     return tls_ ? tls_->context() : nullptr;
   }
 
+  // Lives as long as this.
+  const AdminToken* token() const { return &token_; }
+
   // The access of clients that connect to `bound`.
   Access access_of(ListenFor purpose, const ListenAddress& bound) const;
 

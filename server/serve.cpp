@@ -198,9 +198,11 @@ class Service final : public Watcher, public ConfigListener {
 
   void make_workers() {
     for (std::size_t i = 0; i < settings_.workers; ++i) {
-      workers_.push_back(std::make_unique<Worker>(&settings_, limiter_.get(),
-                                                  &descriptors_, &permits_,
-                                                  reports_.make_tracer()));
+      const Worker::Shared shared = {&settings_,    limiter_.get(),
+                                     &descriptors_, &permits_,
+                                     &put_limits_,  admission_.token()};
+      workers_.push_back(
+          std::make_unique<Worker>(shared, reports_.make_tracer()));
       stats_.add_worker(workers_.back()->stats());
       workers_.back()->set_tls(admission_.tls());
     }
@@ -353,6 +355,7 @@ class Service final : public Watcher, public ConfigListener {
   ConfigThread config_;
   Limiter limiter_;
   Admission admission_;
+  PutLimits put_limits_{limiter_.get()};
   Permits permits_;  // of connections to the workers
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::string> unix_paths_;

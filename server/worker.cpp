@@ -28,32 +28,35 @@ LimiterHandle new_loop(limitree_limiter* limiter) {
 
 }  // namespace
 
-Worker::Worker(const ServeSettings* settings, limitree_limiter* limiter,
-               DescriptorsState* descriptors, Permits* permits,
-               std::shared_ptr<Tracer> tracer)
-    : settings_(settings),
-      limiter_(new_loop(limiter)),
+Worker::Worker(const Shared& shared, std::shared_ptr<Tracer> tracer)
+    : settings_(shared.settings),
+      limiter_(new_loop(shared.limiter)),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
-               "limitree.v1.Limiter"}),
+               "limitree.v1.Limiter", "limitree.v1.Descriptors"}),
       store_loop_(&loop_, limiter_.get()),
-      decider_(limiter_.get(), &store_loop_, &settings->answers, descriptors),
-      services_(&decider_, &settings->answers),
-      methods_(settings->max_message_bytes),
+      decider_(limiter_.get(), &store_loop_, &settings_->answers,
+               shared.descriptors),
+      services_(&decider_, &settings_->answers),
+      methods_(settings_->max_message_bytes),
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
-      pages_(&decider_, &settings->answers, &settings->header_style),
-      http_(settings->max_message_bytes),
-      connections_(&loop_, &settings->connection, permits,
+      pages_(&decider_, &settings_->answers, &settings_->header_style),
+      descriptor_pages_(&decider_, &settings_->answers),
+      limit_pages_(shared.put_limits, shared.token),
+      http_(settings_->max_message_bytes),
+      connections_(&loop_, &settings_->connection, shared.permits,
                    [this] { stop_if_empty(); }),
       last_connections_(&loop_, [this] { drain_now(); }),
       last_call_(&loop_, [this] { loop_.stop(); }),
       trim_(&loop_, [this] { trim(); }) {
-  connections_.memory()->set_most(settings->max_buffered_bytes /
-                                  settings->workers);
+  connections_.memory()->set_most(settings_->max_buffered_bytes /
+                                  settings_->workers);
   health_.add_to(&methods_);
   add_reflection(&DescriptorIndex::own(), &methods_);
   services_.add_to(&methods_);
   pages_.add_to(http_.handlers());
+  descriptor_pages_.add_to(http_.handlers());
+  limit_pages_.add_to(http_.handlers());
   http_.handlers()->add("/healthcheck", HttpMethods::kGet,
                         [this](Exchange* exchange) { check_health(exchange); });
   // While health is NOT_SERVING, the process is still not to be restarted.

@@ -23,16 +23,25 @@
 #include "services/health.hpp"
 #include "trace/request_observer.hpp"
 #include "web/decision_pages.hpp"
+#include "web/descriptor_pages.hpp"
+#include "web/limit_pages.hpp"
 
 namespace limitree::server {
 
 class Worker {
  public:
-  // Decides with its own handle of the same limiter.  `settings`, `descriptors`
-  // and `permits` outlive the worker.  `tracer` may be null.
-  Worker(const ServeSettings* settings, limitree_limiter* limiter,
-         DescriptorsState* descriptors, Permits* permits,
-         std::shared_ptr<Tracer> tracer);
+  // What all workers share, which outlives them.
+  struct Shared {
+    const ServeSettings* settings;
+    limitree_limiter* limiter;
+    DescriptorsState* descriptors;
+    Permits* permits;
+    PutLimits* put_limits;
+    const AdminToken* token;
+  };
+
+  // Decides with its own handle of the same limiter.  `tracer` may be null.
+  Worker(const Shared& shared, std::shared_ptr<Tracer> tracer);
   ~Worker();
 
   // Call this before start(), or afterwards only on the worker's thread.
@@ -77,6 +86,8 @@ class Worker {
   RequestObserver observer_;
   GrpcServer grpc_;
   DecisionPages pages_;
+  DescriptorPages descriptor_pages_;
+  LimitPages limit_pages_;
   HttpServer http_;
   ConnectionSet connections_;
   Timer last_connections_;  // the end of listening

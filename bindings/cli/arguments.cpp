@@ -70,6 +70,10 @@ constexpr const char* kStoreFooter =
     "--set names an option of the library, such as timeout or tls_ca_file.  "
     "The\ntimeout is 2s if it is not set.\n\n";
 
+constexpr const char* kCallerFooter =
+    "With --from envoy the path is a domain, and the entries of each "
+    "descriptor as\nkey=value,key=value, as for explain.\n\n";
+
 constexpr const char* kPingExample =
     "Example:\n  limitree ping --store redis://localhost:6379";
 
@@ -222,17 +226,23 @@ void add_ping(Commands* commands) {
 void add_show(Commands* commands) {
   const auto [show, options] = commands->add<ShowOptions>(
       "show", "Show what is left in the buckets of a caller",
-      std::string(kStoreFooter) + kShowExample);
-  add_limits(show, &options->limits);
+      std::string(kCallerFooter) + kStoreFooter + kShowExample,
+      [](ShowOptions* given) { check_caller(*given); });
+  add_descriptor_source(show, &options->source);
   add_path(show, &options->path);
   add_remote(show, kStoreHelp, &options->remote);
 }
 
 void add_reset(Commands* commands) {
-  const auto [reset, options] =
-      commands->add<ResetOptions>("reset", "Forget the buckets of a caller",
-                                  std::string(kStoreFooter) + kResetExample);
-  add_limits(reset, &options->limits);
+  const auto [reset, options] = commands->add<ResetOptions>(
+      "reset", "Forget the buckets of a caller",
+      std::string(kCallerFooter) + kStoreFooter + kResetExample,
+      [](ResetOptions* given) {
+        check_caller(*given);
+        if (!given->leaf || !given->source.is_envoy()) return;
+        throw UsageError("--leaf is for paths, not for envoy; see --help");
+      });
+  add_descriptor_source(reset, &options->source);
   add_path(reset, &options->path);
   reset->add_flag("--leaf", options->leaf,
                   "only those of the deepest node that has limits");

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "command.hpp"
-#include "failure.hpp"
+#include "entries.hpp"
 #include "limits_file.hpp"
 #include "terminal.hpp"
 
@@ -22,44 +22,9 @@ int check_descriptors(const CheckOptions& options) {
   return kExitOk;
 }
 
-struct EntryText {
-  std::string key;
-  std::string value;
-};
-
-// Reads "key=value,key=value".  An entry without a "=" has no value.  A
-// backslash makes the character after it literal.  Throws UsageError if a key
-// is missing.
-std::vector<EntryText> parse_entries(std::string_view text) {
-  std::vector<EntryText> entries(1);
-  std::string* part = &entries.back().key;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    EntryText& entry = entries.back();
-    if (text[i] == '\\' && i + 1 < text.size()) {
-      part->push_back(text[++i]);
-    } else if (text[i] == '=' && part == &entry.key) {
-      part = &entry.value;
-    } else if (text[i] == ',') {
-      part = &entries.emplace_back().key;
-    } else {
-      part->push_back(text[i]);
-    }
-  }
-  for (const EntryText& entry : entries) {
-    if (!entry.key.empty()) continue;
-    throw UsageError("'" + std::string(text) +
-                     "' is not key=value,key=value; see --help");
-  }
-  return entries;
-}
-
 int explain_descriptor(const ExplainOptions& options) {
-  const std::vector<EntryText> texts = parse_entries(options.path[1]);
-  std::vector<limitree_entry> entries;
-  entries.reserve(texts.size());
-  for (const EntryText& text : texts) {
-    entries.push_back({to_str(text.key), to_str(text.value)});
-  }
+  const EntryTexts texts(options.path[1]);
+  const std::vector<limitree_entry> entries = texts.entries();
   Config config;
   read_descriptors(options.source, &config);
   const Limiter limiter(config);

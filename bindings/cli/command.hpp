@@ -105,8 +105,8 @@ struct PingOptions {
 
 // The path of the buckets, and their store.
 struct CallerOptions {
-  std::string limits;
-  std::vector<std::string> path;
+  LimitsSource source;            // a limits.yaml, or envoy
+  std::vector<std::string> path;  // of envoy: a domain, and descriptors
   Remote remote;
 };
 

@@ -43,6 +43,11 @@ void check_merge(const LimitsSource& source) {
   throw UsageError("--merge-domains needs --from envoy; see --help");
 }
 
+void add_merge(CLI::App* app, LimitsSource* source) {
+  app->add_flag("--merge-domains", source->merge_domains,
+                "of envoy: several files may have the same domain");
+}
+
 void check_count(const LimitsSource& source) {
   check_merge(source);
   if (source.is_envoy()) return;
@@ -123,8 +128,12 @@ void add_source(CLI::App* app, const std::vector<std::string>& formats,
 
 void add_any_source(CLI::App* app, LimitsSource* source) {
   add_source(app, {"boulder", "envoy"}, source);
-  app->add_flag("--merge-domains", source->merge_domains,
-                "of envoy: several files may have the same domain");
+  add_merge(app, source);
+}
+
+void add_descriptor_source(CLI::App* app, LimitsSource* source) {
+  add_source(app, {"envoy"}, source);
+  add_merge(app, source);
 }
 
 void add_other_files(CLI::App* app, LimitsSource* source) {
@@ -158,6 +167,13 @@ void take_overrides(LimitsSource* source, std::vector<std::string>* words) {
   }
   source->others = {std::move(words->front())};
   words->erase(words->begin());
+}
+
+void check_caller(const CallerOptions& options) {
+  check_merge(options.source);
+  if (!options.source.is_envoy() || options.path.size() > 1) return;
+  throw UsageError(
+      "--from envoy needs a folder or file, a domain and entries; see --help");
 }
 
 }  // namespace limitree::cli

@@ -51,6 +51,9 @@ void add_source(CLI::App* app, const std::vector<std::string>& formats,
 // The same for limits in any format.
 void add_any_source(CLI::App* app, LimitsSource* source);
 
+// The same for a limits.yaml, or those of envoy in one file or folder.
+void add_descriptor_source(CLI::App* app, LimitsSource* source);
+
 // Adds the files after the first.
 void add_other_files(CLI::App* app, LimitsSource* source);
 
@@ -61,6 +64,10 @@ void check_files(const ConvertOptions& options);
 // Takes the second file, if the format has one, off the front of the words
 // after the first.  Throws UsageError if the remaining words are not a path.
 void take_overrides(LimitsSource* source, std::vector<std::string>* words);
+
+// Throws UsageError unless there are a domain and a descriptor, if the limits
+// are envoy's.
+void check_caller(const CallerOptions& options);
 
 }  // namespace limitree::cli
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "caller.hpp"
 #include "command.hpp"
 #include "format.hpp"
 #include "limits_file.hpp"
@@ -41,7 +42,11 @@ Limiter limiter_for(const CallerOptions& options) {
   set_store(options.remote, existing(url), &config);
   // A decision made in place of the store says nothing about its buckets.
   config.set("on_store_error", "raise");
-  read_limits(options.limits, &config);
+  if (options.source.is_envoy()) {
+    read_descriptors(options.source, &config);
+  } else {
+    read_limits(options.source, &config);
+  }
   return limiter_of(config);
 }
 
@@ -117,13 +122,20 @@ int run(const PingOptions& options) {
 int run(const ShowOptions& options) {
   const Terminal terminal = Terminal::of(STDOUT_FILENO);
   Limiter limiter = limiter_for(options);
-  print(state(&limiter, to_path(options.path), terminal));
+  print(options.source.is_envoy()
+            ? descriptors_left(limiter, options.path, terminal)
+            : state(&limiter, to_path(options.path), terminal));
   return kExitOk;
 }
 
 int run(const ResetOptions& options) {
   const Terminal terminal = Terminal::of(STDOUT_FILENO);
   Limiter limiter = limiter_for(options);
+  if (options.source.is_envoy()) {
+    reset_descriptors(limiter, options.path);
+    print(descriptors_left(limiter, options.path, terminal));
+    return kExitOk;
+  }
   const std::vector<limitree_str> path = to_path(options.path);
   if (options.leaf) {
     limiter.reset_leaf(path);

@@ -32,9 +32,10 @@ Napi::Array to_array(Napi::Env env, const limitree_descriptor_status& status) {
       array_of(env, {status.code, status.match, status.requests_per_unit,
                      status.period_ns, status.limit_remaining,
                      status.duration_until_reset_ns, status.retry_after_ns,
-                     status.reset_after_ns, status.flags, status.quota});
-  out.Set(10u, Napi::String::New(env, limitree_unit_name(status.unit)));
-  out.Set(11u, Napi::String::New(env, status.name.data, status.name.size));
+                     status.reset_after_ns, status.flags, status.quota,
+                     status.unit_multiplier});
+  out.Set(11u, Napi::String::New(env, limitree_unit_name(status.unit)));
+  out.Set(12u, Napi::String::New(env, status.name.data, status.name.size));
   return out;
 }
 
@@ -51,9 +52,8 @@ EnvoyCall::EnvoyCall(const Napi::CallbackInfo& info) : promise_(info.Env()) {
   request_.descriptors = list_.data();
   request_.descriptor_count = list_.size();
   request_.hits_addend = info[2].As<Napi::Number>().Uint32Value();
-  if (info[3].As<Napi::Boolean>().Value()) {
-    request_.flags = LIMITREE_WANTS_METADATA;
-  }
+  request_.flags = info[3].As<Napi::Number>().Uint32Value();
+  resets_ = info[4].As<Napi::Boolean>().Value();
 }
 
 limitree_str EnvoyCall::keep(const Napi::Value& text) {
@@ -80,12 +80,19 @@ void EnvoyCall::add(const Napi::Array& descriptor) {
       descriptor.Get(2u).As<Napi::Number>().Int64Value());
   out.requests_per_unit = number_at(descriptor, 3);
   out.unit = static_cast<std::int32_t>(number_at(descriptor, 4));
+  out.unit_multiplier = number_at(descriptor, 5);
 }
 
 limitree_status EnvoyCall::ask(limitree_limiter* limiter, void* request,
                                limitree_error** error) {
   // Without a server nothing watches a loop: a lock of shm:// is waited for.
-  if (limitree_limiter_is_remote(limiter) == 0) {
+  const bool waits = limitree_limiter_is_remote(limiter) == 0;
+  if (resets_) {
+    return waits ? limitree_reset_descriptors(limiter, &request_, error)
+                 : limitree_reset_descriptors_async(limiter, &request_, request,
+                                                    error);
+  }
+  if (waits) {
     return limitree_should_rate_limit(limiter, &request_, statuses_.data(),
                                       statuses_.size(), &response_, error);
   }

@@ -19,16 +19,17 @@ namespace limitree::node {
 // A request, and room for its answer.
 class EnvoyCall {
  public:
-  // The arguments are (domain, descriptors, hitsAddend, metadata).  Each
+  // The arguments are (domain, descriptors, hitsAddend, flags, resets).  Each
   // descriptor is an array: keys and values in turn, the flags of limitree.h,
-  // hits, and the requests per unit and the unit of a limit.  Throws Error for
-  // a text that has no form in UTF-8.
+  // hits, and the requests per unit, the unit and its multiplier of a limit.
+  // Throws Error for a text that has no form in UTF-8.
   explicit EnvoyCall(const Napi::CallbackInfo& info);
   EnvoyCall(const EnvoyCall&) = delete;
   EnvoyCall& operator=(const EnvoyCall&) = delete;
   ~EnvoyCall() { limitree_text_free(response_.metadata); }
 
-  // Asks without waiting; `request` as in limitree_should_rate_limit_async.
+  // Asks or resets without waiting; `request` as in
+  // limitree_should_rate_limit_async.
   limitree_status ask(limitree_limiter* limiter, void* request,
                       limitree_error** error);
 
@@ -50,6 +51,7 @@ class EnvoyCall {
   std::vector<limitree_descriptor> list_;
   std::vector<limitree_descriptor_status> statuses_;
   limitree_envoy_request request_{};
+  bool resets_ = false;  // the answer means nothing then
   limitree_envoy_response response_{};
 };
 

@@ -26,7 +26,8 @@ py::tuple to_python(const limitree_descriptor_status& status) {
   if (status.match == LIMITREE_MATCH_LIMIT) {
     limit = py::make_tuple(
         status.requests_per_unit, limitree_unit_name(status.unit),
-        python_text(status.name), owned(as_seconds(status.period_ns)));
+        python_text(status.name), owned(as_seconds(status.period_ns)),
+        status.unit_multiplier);
     retry_after = owned(as_wait(status.retry_after_ns));
   }
   return py::make_tuple(status.code == LIMITREE_CODE_OVER_LIMIT, limit,
@@ -41,7 +42,7 @@ py::tuple to_python(const limitree_descriptor_status& status) {
 }  // namespace
 
 EnvoyCall::EnvoyCall(const py::object& domain, const py::list& descriptors,
-                     std::uint32_t hits_addend, bool metadata)
+                     std::uint32_t hits_addend, std::uint32_t flags)
     : domain_(domain), descriptors_(descriptors) {
   require(read_segment(domain_.ptr(), "domain", -1, &request_.domain));
   entries_.reserve(descriptors_.size());
@@ -52,7 +53,7 @@ EnvoyCall::EnvoyCall(const py::object& domain, const py::list& descriptors,
   request_.descriptors = list_.data();
   request_.descriptor_count = list_.size();
   request_.hits_addend = hits_addend;
-  if (metadata) request_.flags = LIMITREE_WANTS_METADATA;
+  request_.flags = flags;
 }
 
 void EnvoyCall::add(const py::tuple& descriptor) {
@@ -72,8 +73,9 @@ void EnvoyCall::add(const py::tuple& descriptor) {
   }
   if (!descriptor[2].is_none()) {
     out.flags |= LIMITREE_HAS_LIMIT;
-    std::tie(out.requests_per_unit, out.unit) =
-        descriptor[2].cast<std::pair<std::uint32_t, std::int32_t>>();
+    std::tie(out.requests_per_unit, out.unit, out.unit_multiplier) =
+        descriptor[2]
+            .cast<std::tuple<std::uint32_t, std::int32_t, std::uint32_t>>();
   }
   if (descriptor[3].cast<bool>()) out.flags |= LIMITREE_NEGATIVE_HITS;
 }

@@ -17,10 +17,10 @@ namespace limitree::python {
 class EnvoyCall {
  public:
   // `descriptors` is a list of tuples (entries, hits_addend, limit,
-  // is_negative_hits): a tuple of pairs of str or bytes; an int or None; a pair
-  // of int or None; a bool.  Throws error_already_set.
+  // is_negative_hits): a tuple of pairs of str or bytes; an int or None; three
+  // int or None; a bool.  Throws error_already_set.
   EnvoyCall(const pybind11::object& domain, const pybind11::list& descriptors,
-            std::uint32_t hits_addend, bool metadata);
+            std::uint32_t hits_addend, std::uint32_t flags);
   EnvoyCall(const EnvoyCall&) = delete;
   EnvoyCall& operator=(const EnvoyCall&) = delete;
   ~EnvoyCall() { limitree_text_free(response_.metadata); }

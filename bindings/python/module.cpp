@@ -68,13 +68,19 @@ void check_root(Native& native, std::string_view name) {
 
 py::tuple should_rate_limit(Native& native, const py::object& domain,
                             const py::list& descriptors,
-                            std::uint32_t hits_addend, bool metadata) {
-  EnvoyCall call(domain, descriptors, hits_addend, metadata);
+                            std::uint32_t hits_addend, std::uint32_t flags) {
+  EnvoyCall call(domain, descriptors, hits_addend, flags);
   native.run(limitree_should_rate_limit, call.request(), call.statuses(),
              call.count(), call.response());
   py::tuple answer = call.answer();
   native.noted(call.response()->flags);
   return answer;
+}
+
+void reset_descriptors(Native& native, const py::object& domain,
+                       const py::list& descriptors) {
+  const EnvoyCall call(domain, descriptors, 0, 0);
+  native.run(limitree_reset_descriptors, call.request());
 }
 
 // A property.  Not bound as a method of Native: for a limiter that was not
@@ -131,10 +137,12 @@ void bind_limiter(py::module_& module) {
       .def("_extend", extend, py::arg("hold"), py::arg("hold_ns"),
            py::arg("make_future"))
       .def("_should_rate_limit", should_rate_limit, py::arg("domain"),
-           py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"))
+           py::arg("descriptors"), py::arg("hits_addend"), py::arg("flags"))
       .def("_start_envoy", start_envoy, py::arg("domain"),
-           py::arg("descriptors"), py::arg("hits_addend"), py::arg("metadata"),
+           py::arg("descriptors"), py::arg("hits_addend"), py::arg("flags"),
            py::arg("make_future"))
+      .def("_reset_descriptors", reset_descriptors, py::arg("domain"),
+           py::arg("descriptors"))
       .def("_reload_descriptors", &Native::reload_descriptors, py::arg("files"))
       .def("_loop_fd", &Native::loop_fd)
       .def("_set_loop_wakeups", &Native::set_loop_wakeups)

@@ -63,7 +63,7 @@ pybind11::object extend(Native& native, Hold& hold, std::int64_t hold_ns,
 // the result of `make_future()`.
 pybind11::object start_envoy(Native& native, const pybind11::object& domain,
                              const pybind11::list& descriptors,
-                             std::uint32_t hits_addend, bool metadata,
+                             std::uint32_t hits_addend, std::uint32_t flags,
                              const pybind11::object& make_future);
 
 }  // namespace limitree::python

@@ -221,10 +221,10 @@ py::object extend(Native& native, Hold& hold, std::int64_t hold_ns,
 
 py::object start_envoy(Native& native, const py::object& domain,
                        const py::list& descriptors, std::uint32_t hits_addend,
-                       bool metadata, const py::object& make_future) {
+                       std::uint32_t flags, const py::object& make_future) {
   auto pending = std::make_unique<Pending>();
   pending->envoy =
-      std::make_unique<EnvoyCall>(domain, descriptors, hits_addend, metadata);
+      std::make_unique<EnvoyCall>(domain, descriptors, hits_addend, flags);
   py::object future = make_future();
   pending->future = future;
   EnvoyCall& one = *pending->envoy;

@@ -72,7 +72,12 @@ void append_descriptor(const RequestDescriptor& descriptor, std::string* json) {
       *json += "requests_per_unit:" +
                std::to_string(descriptor.limit->requests_per_unit) + ' ';
     }
-    *json += std::string("unit:") + unit_name(unit) + '"';
+    *json += std::string("unit:") + unit_name(unit);
+    if (descriptor.limit->unit_multiplier != 0) {
+      *json += " unit_multiplier:{value:" +
+               std::to_string(descriptor.limit->unit_multiplier) + '}';
+    }
+    *json += '"';
   }
   if (descriptor.hits_addend) {
     *json += ",\"hitsAddend\":" + std::to_string(*descriptor.hits_addend);
@@ -114,7 +119,11 @@ DescriptorStatus status_of(const RuleHit& hit) {
   status.match = Match::kLimited;
   status.requests_per_unit = hit.rule->requests_per_unit;
   status.unit = hit.rule->unit;
-  status.period = hit.rule->limit.period;
+  status.unit_multiplier = hit.rule->unit_multiplier;
+  // What may be held at once depends on no time.
+  if (hit.rule->limit.algorithm != Algorithm::kConcurrent) {
+    status.period = hit.rule->limit.period;
+  }
   status.name = hit.rule->limit.name.view();
   status.outcome = hit.outcome;
   status.remaining = std::min(hit.outcome.remaining, kUnlimitedRemaining);

@@ -31,6 +31,7 @@ struct DescriptorStatus {
   std::uint32_t hit = 0;  // its index in RuleHits::all()
   std::uint32_t requests_per_unit = 0;
   LimitUnit unit = LimitUnit::kUnknown;
+  std::uint32_t unit_multiplier = 1;
   Duration period{};
   std::string_view name;
   RuleOutcome outcome;

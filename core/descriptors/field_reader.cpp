@@ -22,8 +22,8 @@ struct KnownKey {
   unsigned places;
 };
 
-// envoyproxy/ratelimit does not know the last ten.
-constexpr std::array<KnownKey, 26> kKeys = {{
+// envoyproxy/ratelimit does not know the last eleven.
+constexpr std::array<KnownKey, 27> kKeys = {{
     {"domain", kRoot},
     {"descriptors", kRoot | kDescriptor},
     {"key", kDescriptor},
@@ -40,6 +40,7 @@ constexpr std::array<KnownKey, 26> kKeys = {{
     {"unlimited", kRateLimit},
     {"name", kRateLimit | kReplaces},
     {"replaces", kRateLimit},
+    {"unit_multiplier", kRateLimit},
     {"all_or_nothing", kRoot},
     {"parents", kRoot},
     {"algorithm", kRateLimit},

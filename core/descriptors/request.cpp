@@ -44,6 +44,11 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     matched.hits = hits_of(request, descriptor);
     matched.refund = descriptor.is_negative_hits;
     has_refunds_ |= matched.refund;
+    if (matched.refund && request.purpose != Purpose::kCount) {
+      return refused("descriptor " + std::to_string(matched_.size()) +
+                     " gives hits back, and the request only " +
+                     (request.purpose == Purpose::kReset ? "resets" : "looks"));
+    }
     if (domain_ != nullptr) {
       if (Status status = match_one(descriptor, &matched); !status.ok()) {
         return status;
@@ -57,7 +62,10 @@ Status MatchedRequest::match(const Descriptors& descriptors,
     }
   }
   settle();
-  return descriptors.any_holds() ? name_hold() : Status();
+  // A reset forgets what all requests hold.
+  const bool names =
+      descriptors.any_holds() && request.purpose != Purpose::kReset;
+  return names ? name_hold() : Status();
 }
 
 Status MatchedRequest::match_one(const RequestDescriptor& descriptor,
@@ -74,19 +82,29 @@ Status MatchedRequest::match_one(const RequestDescriptor& descriptor,
                    " states a limit with the unknown unit " +
                    std::to_string(descriptor.limit->unit));
   }
-  state(descriptor, *unit, matched);
+  const std::uint32_t multiplier =
+      std::max(descriptor.limit->unit_multiplier, 1U);
+  if (!unit_length(*unit, multiplier)) {
+    return refused("descriptor " + std::to_string(matched_.size()) +
+                   " states a limit with the unit_multiplier " +
+                   std::to_string(multiplier) +
+                   ": such a window takes more than 100 years");
+  }
+  state(descriptor, *unit, multiplier, matched);
   return {};
 }
 
 void MatchedRequest::state(const RequestDescriptor& descriptor, LimitUnit unit,
+                           std::uint32_t multiplier,
                            MatchedDescriptor* matched) {
   const std::uint32_t requests = descriptor.limit->requests_per_unit;
   // Equal limits are one, because they may share a bucket.
   auto rule = std::ranges::find_if(stated_, [&](const Rule& stated) {
-    return stated.requests_per_unit == requests && stated.unit == unit;
+    return stated.requests_per_unit == requests && stated.unit == unit &&
+           stated.unit_multiplier == multiplier;
   });
   if (rule == stated_.end()) {
-    stated_.push_front(window_rule(requests, unit));
+    stated_.push_front(window_rule(requests, unit, multiplier));
     rule = stated_.begin();
     rule->limit.index = Limit::kNoIndex;
     rule->limit.charge = descriptors_->charge_of(*domain_, rule->limit);

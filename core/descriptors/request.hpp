@@ -23,7 +23,8 @@ namespace limitree {
 // A limit that the request itself states, in place of all rules.
 struct RequestLimit {
   std::uint32_t requests_per_unit = 0;
-  std::int32_t unit = 0;  // the number of a LimitUnit
+  std::int32_t unit = 0;              // the number of a LimitUnit
+  std::uint32_t unit_multiplier = 0;  // 0 means 1, as where it is not sent
 };
 
 // One descriptor of a request.
@@ -34,10 +35,19 @@ struct RequestDescriptor {
   bool is_negative_hits = false;  // give the hits back
 };
 
+// What a request is for.
+enum class Purpose : std::uint8_t {
+  kCount,  // its hits are counted, or given back
+  kPeek,   // what the same request would get now; counts nothing
+  kLook,   // a kPeek from outside: see Plan::only_looks
+  kReset,  // forgets the buckets that the same request would reach
+};
+
 struct DescriptorRequest {
   std::string_view domain;
   std::span<const RequestDescriptor> descriptors;
   std::uint32_t hits_addend = 0;  // for descriptors without one; 0 means 1
+  Purpose purpose = Purpose::kCount;
 };
 
 // What a descriptor of a request has met.
@@ -88,9 +98,10 @@ class MatchedRequest {
   MatchedRequest& operator=(const MatchedRequest&) = delete;
 
   // kInvalidArgument if the domain or the list of descriptors is empty, if a
-  // descriptor states a limit with an unknown unit, if there are more than
-  // kMaxPaths descriptors or kMaxLevels rules, or if what is held has no name,
-  // or two.  Called once.
+  // descriptor states a limit with an unknown unit or a window of more than 100
+  // years, if there are more than kMaxPaths descriptors or kMaxLevels rules, if
+  // what is held has no name, or two, and if a request that only looks or
+  // resets gives hits back.  Called once.
   Status match(const Descriptors& descriptors,
                const DescriptorRequest& request);
 
@@ -134,7 +145,7 @@ class MatchedRequest {
   Status match_one(const RequestDescriptor& descriptor,
                    MatchedDescriptor* matched);
   void state(const RequestDescriptor& descriptor, LimitUnit unit,
-             MatchedDescriptor* matched);
+             std::uint32_t multiplier, MatchedDescriptor* matched);
   void walk(const RequestDescriptor& descriptor, MatchedDescriptor* matched);
   bool is_replaced(const Rule& rule) const;
   void settle();

@@ -35,6 +35,16 @@ const Rule& pattern_of(LimitUnit unit) {
   return rules[static_cast<std::size_t>(traits_of(unit) - kLimitUnits.data())];
 }
 
+// "MINUTE", "10 MINUTE" or "90s"
+std::string length_in_words(const Rule& rule) {
+  if (rule.unit == LimitUnit::kUnknown) {
+    return format_duration(rule.limit.period);
+  }
+  std::string words = unit_name(rule.unit);
+  if (rule.unit_multiplier == 1) return words;
+  return std::to_string(rule.unit_multiplier) + ' ' + words;
+}
+
 bool is_only_window(const Limit& limit) {
   return limit.algorithm == Algorithm::kFixedWindow &&
          limit.rules->overrun == 0 && !limit.holds();
@@ -47,7 +57,13 @@ const char* unit_name(LimitUnit unit) {
   return traits == nullptr ? "UNKNOWN" : traits->name;
 }
 
-Duration unit_length(LimitUnit unit) { return traits_of(unit)->length; }
+std::optional<Duration> unit_length(LimitUnit unit, std::uint32_t multiplier) {
+  const std::chrono::seconds one = traits_of(unit)->length;
+  if (multiplier == 0 || multiplier > kMaxBurstOffset / one) {
+    return std::nullopt;
+  }
+  return one * multiplier;
+}
 
 LimitUnit unit_of(std::string_view name) {
   const std::string lower = lower_case(name);
@@ -64,8 +80,14 @@ std::optional<LimitUnit> unit_of(std::int32_t number) {
   return std::nullopt;
 }
 
-Rule window_rule(std::uint32_t requests, LimitUnit unit) {
+Rule window_rule(std::uint32_t requests, LimitUnit unit,
+                 std::uint32_t multiplier) {
   Rule rule = pattern_of(unit);
+  if (multiplier != 1) {
+    rule.unit_multiplier = multiplier;
+    rule.limit = make_counter(1, *unit_length(unit, multiplier));
+    rule.limit.suffix = bucket_suffix(rule);
+  }
   rule.requests_per_unit = requests;
   Limit& limit = rule.limit;
   const std::int64_t most =
@@ -80,9 +102,10 @@ std::string bucket_suffix(const Rule& rule) {
   const bool timed = rule.limit.algorithm != Algorithm::kConcurrent;
   std::string suffix;
   if (timed) {
-    suffix = '#' + (rule.unit == LimitUnit::kUnknown
-                        ? format_duration(rule.limit.period)
-                        : lower_case(unit_name(rule.unit)));
+    const bool one =
+        rule.unit != LimitUnit::kUnknown && rule.unit_multiplier == 1;
+    suffix = '#' + (one ? lower_case(unit_name(rule.unit))
+                        : format_duration(rule.limit.period));
   }
   if (!rule.limit.is_plain()) suffix += traits_of(rule.limit.algorithm).suffix;
   return suffix;
@@ -93,10 +116,8 @@ std::string rule_in_words(const Rule& rule) {
   if (rule.unlimited) {
     words = "unlimited";
   } else if (rule.denies_all() || is_only_window(rule.limit)) {
-    words = std::to_string(rule.requests_per_unit) + " per ";
-    words += rule.unit == LimitUnit::kUnknown
-                 ? format_duration(rule.limit.period)
-                 : unit_name(rule.unit);
+    words = std::to_string(rule.requests_per_unit) + " per " +
+            length_in_words(rule);
   } else {
     Limit limit = rule.limit;
     // These two follow from other settings.

@@ -49,8 +49,10 @@ inline constexpr std::array<UnitTraits, 7> kLimitUnits = {{
 // "UNKNOWN" for kUnknown.
 const char* unit_name(LimitUnit unit);
 
-// REQUIRES: unit is not kUnknown.
-Duration unit_length(LimitUnit unit);
+// The length of `multiplier` units; nothing for 0 of them, and for more than
+// 100 years.  REQUIRES: unit is not kUnknown.
+std::optional<Duration> unit_length(LimitUnit unit,
+                                    std::uint32_t multiplier = 1);
 
 // The unit of that name, in any case; kUnknown if there is none.
 LimitUnit unit_of(std::string_view name);
@@ -65,6 +67,7 @@ struct Rule {
   Limit limit;
   std::uint32_t requests_per_unit = 0;   // as written, or `concurrent`
   LimitUnit unit = LimitUnit::kUnknown;  // kUnknown: has a period of its own
+  std::uint32_t unit_multiplier = 1;     // else the period is that many units
   bool unlimited = false;
   bool shadow_mode = false;      // over the limit is answered as OK
   bool quota_mode = false;       // denies only together with all other quotas
@@ -76,10 +79,11 @@ struct Rule {
   bool denies_all() const { return !unlimited && requests_per_unit == 0; }
 };
 
-// The rule of `requests` per `unit` in windows from the epoch on.  A bucket
-// counts to kMaxUnits, or to one per nanosecond, if `requests` is more.
-// REQUIRES: unit is not kUnknown.
-Rule window_rule(std::uint32_t requests, LimitUnit unit);
+// The rule of `requests` per `multiplier` units in windows from the epoch on.
+// A bucket counts to kMaxUnits, or to one per nanosecond, if `requests` is
+// more. REQUIRES: unit_length() knows their length.
+Rule window_rule(std::uint32_t requests, LimitUnit unit,
+                 std::uint32_t multiplier = 1);
 
 // What follows the segments in the names of a rule's buckets: its unit or
 // period, so that rules of different lengths never share a bucket, and the mark

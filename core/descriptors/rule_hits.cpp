@@ -39,13 +39,13 @@ void judge_counter(const RuleHit& hit, const Level& level,
 }
 
 // All other buckets report what is left.
-void judge_bucket(const RuleHit& hit, const Level& level, bool peeked,
+void judge_bucket(const RuleHit& hit, const Level& level, bool stopped,
                   RuleOutcome* outcome) {
   const Verdict& verdict = level.verdict;
   outcome->over = verdict.limited;
   outcome->soft = verdict.soft;
   outcome->remaining = verdict.remaining;
-  if (peeked && level.applied) {
+  if (stopped && level.applied) {
     // The verdict assumes a charge that was not made.
     outcome->remaining = std::min(saturating_sum(verdict.remaining, level.cost),
                                   outcome->capacity);
@@ -72,16 +72,16 @@ const Level* find_level(std::span<const Level> levels, std::uint32_t number) {
 }  // namespace
 
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
-                       bool cached) {
+                       HitAnswer how) {
   const Limit& limit = limit_of(hit, plan);
   RuleOutcome outcome;
-  outcome.cached = cached;
+  outcome.cached = how.cached;
   outcome.capacity = limit.rate.capacity;
   outcome.ceiling = ceiling_of(limit, plan.pressure);
   if (counts_denied(limit.charge) && !hit.refund) {
     judge_counter(hit, level, &outcome);
   } else {
-    judge_bucket(hit, level, plan.operation == Operation::kPeek, &outcome);
+    judge_bucket(hit, level, how.stopped, &outcome);
   }
   // Substitutes for a store do not know windows: they give a wait.
   if (plan.source == Source::kDeny && outcome.over &&
@@ -159,7 +159,7 @@ Status RuleHits::add(const MatchedRequest& matched, Plan* plan) {
   const bool denied = drop_denying(first, plan);
   if (Status status = join(first, plan); !status.ok()) return status;
   if (denied && all_or_nothing_) {
-    plan->operation = Operation::kPeek;
+    stop(plan);
   } else {
     plan->denied = denied;
   }
@@ -246,6 +246,7 @@ void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
   const Act act = act_of(plan.operation);
   if (act != Act::kTake && plan.levels.empty()) return;
   const std::span<const Level> levels(plan.levels.begin(), plan.levels.end());
+  const bool stopped = stopped_ && plan.operation == Operation::kPeek;
   std::ranges::fill(added_, 0);
   for (RuleHit& hit : hits_) {
     if (hit.level == RuleHit::kNoLevel) continue;
@@ -254,7 +255,7 @@ void RuleHits::judge(const Plan& plan, std::span<const Level> known) {
     const bool cached = level == nullptr;
     if (cached) level = find_level(known, hit.level);
     hit.earlier = added_[hit.bucket];
-    hit.outcome = outcome_of(hit, *level, plan, cached);
+    hit.outcome = outcome_of(hit, *level, plan, {cached, stopped});
     if (is_counted(*level)) {
       added_[hit.bucket] = saturating_sum(hit.earlier, hit.hits);
     }
@@ -267,12 +268,14 @@ void RuleHits::judge_denying(Instant now) {
   }
 }
 
+void RuleHits::stop(Plan* plan) {
+  plan->operation = Operation::kPeek;
+  stopped_ = true;
+}
+
 void RuleHits::stop_all(Plan* plan) {
-  if (!is_asked(plan->operation)) return;
-  if (all_or_nothing_) {
-    plan->operation = Operation::kPeek;
-    return;
-  }
+  if (stopped_) return;
+  if (all_or_nothing_) return stop(plan);
   for (Level& level : plan->levels) {
     if (is_joint(level.limit->charge)) level.cost = 0;
   }

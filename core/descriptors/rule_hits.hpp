@@ -93,6 +93,7 @@ class RuleHits {
   // Appends the levels of `matched` whose act is that of *plan.  Level::path is
   // set to the number of the level, so that it can be found when others are
   // taken out.  A kAuthorize that meets a limit that holds becomes a kReserve.
+  // *plan may be a kPeek: its outcomes are those of a kAuthorize.
   // Fails as join_same_buckets() does.
   Status add(const MatchedRequest& matched, Plan* plan);
 
@@ -117,19 +118,26 @@ class RuleHits {
   bool drop_denying(std::size_t first, Plan* plan);
   Mode mode_of(const Rule& rule, const Limit& limit) const;
   Status join(std::size_t first, Plan* plan);
+  void stop(Plan* plan);
 
   const Stop stop_;
   bool all_or_nothing_ = false;  // of the domain
+  bool stopped_ = false;         // a plan only looks, because it is denied
   std::uint32_t quotas_ = 0;     // rules in quota mode, of hits
   std::uint32_t denying_ = 0;    // rules that deny everything
   InlineVector<RuleHit, 6> hits_;
   InlineVector<std::int64_t, 6> added_;  // room for judge(): to each bucket
 };
 
-// `level` is the level of `hit`, judged; `cached`: from
-// OverCache::CachedLevels.
+// How the level of a hit was decided.
+struct HitAnswer {
+  bool cached = false;   // from OverCache::CachedLevels
+  bool stopped = false;  // in a plan that only looked: nothing is charged
+};
+
+// `level` is the level of `hit`, judged.
 RuleOutcome outcome_of(const RuleHit& hit, const Level& level, const Plan& plan,
-                       bool cached);
+                       HitAnswer how = {});
 
 // The outcome of a rule that denies everything.
 RuleOutcome denied_outcome(const RuleHit& hit, Instant now);

@@ -29,6 +29,7 @@ class RateLimitReader {
   void read_replaces(const YamlField& field);
   void take_own(const YamlField& field);
   void check_length();
+  void check_multiplier(LimitUnit unit);
   void check_unlimited();
   void check_concurrent();
   void check_replaces();
@@ -47,6 +48,8 @@ class RateLimitReader {
   Value unit_;
   bool unit_refused_ = false;  // a mistake about it has been reported
   Value name_;
+  std::uint32_t multiplier_ = 1;  // of the unit
+  std::optional<Mark> multiplier_mark_;
   std::uint32_t requests_ = 0;
   std::optional<Mark> requests_mark_;
   bool unlimited_ = false;
@@ -63,6 +66,9 @@ void RateLimitReader::take(const YamlField& field) {
   if (key == "unit") {
     unit_.mark = reader_.node(field.value).mark;
     unit_refused_ = !reader_.read_text(field, &unit_);
+  } else if (key == "unit_multiplier") {
+    multiplier_mark_ = reader_.node(field.value).mark;
+    reader_.read_number(field, &multiplier_);
   } else if (key == "requests_per_unit") {
     requests_mark_ = reader_.node(field.value).mark;
     reader_.read_number(field, &requests_);
@@ -119,6 +125,7 @@ void RateLimitReader::check_unlimited() {
   const auto refuse = [this](const char* key, Mark mark) {
     add(mark, std::string("should not specify ") + key + " when unlimited");
   };
+  if (multiplier_mark_) refuse("unit_multiplier", *multiplier_mark_);
   if (is_given(period_)) refuse("period", period_.mark);
   if (is_given(algorithm_)) refuse("algorithm", algorithm_.mark);
   if (is_given(burst_)) refuse("burst", burst_.mark);
@@ -133,6 +140,7 @@ void RateLimitReader::check_concurrent() {
     add(mark, std::string("concurrent and ") + key + " exclude each other");
   };
   if (is_given(unit_)) refuse("unit", unit_.mark);
+  if (multiplier_mark_) refuse("unit_multiplier", *multiplier_mark_);
   if (requests_mark_) refuse("requests_per_unit", *requests_mark_);
   if (is_given(period_)) refuse("period", period_.mark);
 }
@@ -146,10 +154,24 @@ void RateLimitReader::check_length() {
     if (is_given(unit_)) {
       add(period_.mark, "unit and period exclude each other");
     }
-  } else if (!unit_refused_ && unit_of(unit_.text) == LimitUnit::kUnknown) {
+    if (multiplier_mark_) {
+      add(*multiplier_mark_, "unit_multiplier and period exclude each other");
+    }
+  } else if (const LimitUnit unit = unit_of(unit_.text);
+             unit != LimitUnit::kUnknown) {
+    check_multiplier(unit);
+  } else if (!unit_refused_) {
     add(unit_.mark == Mark() ? mark_ : unit_.mark,
         "invalid rate limit unit '" + legible(unit_.text) + "'");
   }
+}
+
+void RateLimitReader::check_multiplier(LimitUnit unit) {
+  if (unit_length(unit, multiplier_)) return;
+  add(*multiplier_mark_,
+      multiplier_ == 0 ? "unit_multiplier must be greater than 0, is 0"
+                       : "unit_multiplier " + std::to_string(multiplier_) +
+                             ": such a window takes more than 100 years");
 }
 
 void RateLimitReader::check_replaces() {
@@ -177,11 +199,12 @@ Rule RateLimitReader::make_concurrent() {
 Rule RateLimitReader::make_extended() {
   Rule rule;
   rule.unit = unit_of(unit_.text);
+  rule.unit_multiplier = multiplier_;
   rule.requests_per_unit = requests_;
   Limit& limit = rule.limit;
   Problems& problems = reader_.problems();
   if (!is_given(period_)) {
-    limit.period = unit_length(rule.unit);
+    limit.period = *unit_length(rule.unit, multiplier_);
   } else if (const auto period = problems.take(parse_period(period_.text),
                                                period_.mark, "period ")) {
     limit.period = *period;
@@ -220,7 +243,7 @@ Rule RateLimitReader::make() {
                         is_given(burst_) || fields_.overrun || fields_.hold ||
                         fields_.unsettled;
   return extended ? make_extended()
-                  : window_rule(requests_, unit_of(unit_.text));
+                  : window_rule(requests_, unit_of(unit_.text), multiplier_);
 }
 
 Rule RateLimitReader::read() {

@@ -15,6 +15,7 @@
 #include "descriptors/answer.hpp"
 #include "descriptors/rule_hits.hpp"
 #include "limiter/limiter.hpp"
+#include "limiter/request_copy.hpp"
 
 namespace limitree {
 
@@ -31,7 +32,7 @@ class Limiter::EnvoyRequest {
   // The plans of one request, each with its operation.
   template <typename PlanType>
   struct PlansOf {
-    PlanType* hits;         // kAuthorize; prepare() may make it a kReserve
+    PlanType* hits;         // kAuthorize; prepare() may make it another
     PlanType* refunds;      // kRefund
     PlanType* settlements;  // kSettle
   };
@@ -81,6 +82,8 @@ Status Limiter::EnvoyRequest::prepare(const DescriptorRequest& request,
   Status status = matched_.match(*rules_.descriptors, request);
   if (!status.ok()) return status;
   Plan* const hits = plans.hits;
+  if (request.purpose != Purpose::kCount) hits->operation = Operation::kPeek;
+  hits->only_looks = request.purpose == Purpose::kLook;
   for (Plan* const plan : {hits, plans.refunds, plans.settlements}) {
     set_up(plan);
     status = hits_.add(matched_, plan);
@@ -168,6 +171,7 @@ void Limiter::EnvoyRequest::count(const Status& status,
     stripe->count_error();
     return;
   }
+  if (request_->purpose != Purpose::kCount) return;
   Decision decision;
   decision.limited = answer.overall == LimitCode::kOverLimit;
   decision.shadowed = answer.shadowed;
@@ -230,11 +234,10 @@ class Limiter::PendingEnvoyRequest final
         refunds_(Operation::kRefund, this),
         settlements_(Operation::kSettle, this) {}
 
-  void copy(const DescriptorRequest& request);
-
-  Status prepare(bool wants_metadata) {
+  Status prepare(const DescriptorRequest& request, bool wants_metadata) {
+    request_.take(request);
     answer_.wants_metadata = wants_metadata;
-    return one_.prepare(request_,
+    return one_.prepare(request_.get(),
                         {&hits_.plan(), &refunds_.plan(), &settlements_.plan()},
                         &answer_);
   }
@@ -317,10 +320,7 @@ class Limiter::PendingEnvoyRequest final
   Limiter& limiter_;
   Listener& listener_;
   const std::shared_ptr<const Snapshot> snapshot_;
-  InlineVector<char, 256> text_;
-  InlineVector<Entry, 8> entries_;
-  InlineVector<RequestDescriptor, 4> descriptors_;
-  DescriptorRequest request_;
+  RequestCopy request_;
   EnvoyAnswer answer_;
   EnvoyRequest one_;
   Part hits_;
@@ -330,36 +330,6 @@ class Limiter::PendingEnvoyRequest final
   std::atomic<int> open_{1};
 };
 
-void Limiter::PendingEnvoyRequest::copy(const DescriptorRequest& request) {
-  std::size_t bytes = request.domain.size();
-  std::size_t count = 0;
-  for (const RequestDescriptor& descriptor : request.descriptors) {
-    count += descriptor.entries.size();
-    for (const Entry& entry : descriptor.entries) {
-      bytes += entry.key.size() + entry.value.size();
-    }
-  }
-  text_.resize(bytes);
-  entries_.resize(count);
-  char* end = text_.data();
-  const auto kept = [&end](std::string_view text) {
-    const char* const begin = end;
-    end = std::copy(text.begin(), text.end(), end);
-    return std::string_view(begin, text.size());
-  };
-  request_.domain = kept(request.domain);
-  request_.hits_addend = request.hits_addend;
-  Entry* entry = entries_.data();
-  for (const RequestDescriptor& from : request.descriptors) {
-    RequestDescriptor& copy = descriptors_.emplace_back(from);
-    copy.entries = {entry, from.entries.size()};
-    for (const Entry& one : from.entries) {
-      *entry++ = {kept(one.key), kept(one.value)};
-    }
-  }
-  request_.descriptors = {descriptors_.data(), descriptors_.size()};
-}
-
 bool Limiter::should_rate_limit_async(const DescriptorRequest& request,
                                       EnvoyAnswer* answer, Listener* listener,
                                       Status* status) {
@@ -368,8 +338,7 @@ bool Limiter::should_rate_limit_async(const DescriptorRequest& request,
     return true;
   }
   auto pending = std::make_unique<PendingEnvoyRequest>(this, listener);
-  pending->copy(request);
-  *status = pending->prepare(answer->wants_metadata);
+  *status = pending->prepare(request, answer->wants_metadata);
   if (!status->ok()) {
     pending->count(*status, *answer);
     return true;

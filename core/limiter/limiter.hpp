@@ -145,8 +145,9 @@ class Limiter final : private ForkGuard {
   bool decide_async(Operation operation, const Costs& costs, Answer* answer,
                     Listener* listener, Status* status);
 
-  // Answers a request of Envoy: see RuleHits and Answer.  Fails as
-  // MatchedRequest::match() and Store::decide() do.
+  // Answers a request of Envoy, by its purpose, which is not a reset: see
+  // RuleHits and Answer.  Fails as MatchedRequest::match() and Store::decide()
+  // do.
   Status should_rate_limit(const DescriptorRequest& request,
                            EnvoyAnswer* answer);
 
@@ -173,6 +174,13 @@ class Limiter final : private ForkGuard {
   bool reset_async(Path path, bool leaf_only, Listener* listener,
                    Status* status);
 
+  // Forgets the buckets that the request would reach, whatever its purpose, and
+  // what is held there.  Fails as MatchedRequest::match() and Store::reset()
+  // do.
+  Status reset(const DescriptorRequest& request);
+  bool reset_async(const DescriptorRequest& request, Listener* listener,
+                   Status* status);
+
   // Replaces the tree, except for names that put() has added: they stay.
   // Replaces the descriptors in the same step, unless `descriptors` is null.
   // Running requests finish with the tree and descriptors that they began with.
@@ -189,6 +197,9 @@ class Limiter final : private ForkGuard {
   // Adds a top-level name from load_root(), or replaces the one of that name;
   // kInvalidConfig if that is not allowed.  The other names are not read again.
   Status put(std::shared_ptr<Nodes> root, Replace may_replace);
+
+  // Removes a top-level name that put() has added; kUnknownRoot if it has not.
+  Status remove(std::string_view name);
 
   // How busy this process is, from 0 to kFullPressure, its initial value: an
   // overrun with `when: idle` is scaled by the rest.
@@ -250,10 +261,14 @@ class Limiter final : private ForkGuard {
   class Request;
   class EnvoyRequest;
   class PendingEnvoyRequest;
+  class PendingEnvoyReset;
 
   Status match(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
                      Plan* plan) const;
+  Status match_reset(const LoadedRules& rules, const DescriptorRequest& request,
+                     MatchedRequest* matched, Plan* plan) const;
+  void forget(const Plan& plan);
   // Asks a store that may wait.  The reader holds no stripe while it does.
   Status decide(Plan* plan, Reader* reader);
   std::shared_ptr<const Snapshot> current();

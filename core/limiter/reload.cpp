@@ -99,6 +99,17 @@ Status Limiter::put(std::shared_ptr<Nodes> root, Replace may_replace) {
   return {};
 }
 
+Status Limiter::remove(std::string_view name) {
+  const std::lock_guard lock(reload_mutex_);
+  if (!owner_->tree->has_added(name)) {
+    return Status(Code::kUnknownRoot,
+                  "no top-level name " + quote(name) + " was put");
+  }
+  replace(snapshot_of(std::make_shared<const Tree>(owner_->tree->without(name)),
+                      owner_->rules));
+  return {};
+}
+
 // REQUIRES: reload_mutex_ is held.
 void Limiter::replace(std::shared_ptr<const Snapshot> snapshot) {
   const std::shared_ptr<const Snapshot> old =

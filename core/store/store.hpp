@@ -166,7 +166,8 @@ class Store {
   // A loop for requests that are pending; null if none ever is.
   virtual std::unique_ptr<StoreLoop> new_loop() { return nullptr; }
 
-  // Forgets the buckets of every level: they are full again.
+  // Forgets the buckets of every level: they are full again.  A bucket may be
+  // in the plan several times.
   virtual Status reset(const Plan& plan) = 0;
 
   // decide() or reset(), as the kind of the request says.

@@ -168,6 +168,13 @@ Tree Tree::with(std::shared_ptr<Nodes> root) const {
   return Tree(arrange(std::move(all)));
 }
 
+Tree Tree::without(std::string_view name) const {
+  std::vector<Root> all = roots_->all;
+  const Child* const found = roots_->find(name);
+  all.erase(all.begin() + (found - roots_->names.children.data()));
+  return Tree(arrange(std::move(all)));
+}
+
 Result<Tree> Tree::with_added_of(const Tree& old) const {
   std::vector<Root> all = roots_->all;
   for (const Root& root : old.roots_->all) {

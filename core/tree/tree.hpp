@@ -49,6 +49,9 @@ class Tree {
   // the name if the tree has it already.  The others are shared, not copied.
   Tree with(std::shared_ptr<Nodes> root) const;
 
+  // This tree without a name that with() has added.  REQUIRES: has_added(name).
+  Tree without(std::string_view name) const;
+
   // This tree and the names that with() has added to `old` or to those before
   // it, but not those that with() has replaced.  kInvalidConfig if this tree
   // has one of the added names itself.

@@ -23,6 +23,8 @@ export interface FullDescriptor {
   readonly limit?: {
     readonly requestsPerUnit: number;
     readonly unit: Unit | Uppercase<Unit>;
+    /** The window has this many units; default 1. */
+    readonly unitMultiplier?: number | undefined;
   } | undefined;
   /** Gives the hits back; always OK. */
   readonly isNegativeHits?: boolean | undefined;
@@ -48,8 +50,11 @@ export interface CurrentLimit {
   readonly requestsPerUnit: number;
   /** `MINUTE`; `UNKNOWN` if the rule has a period of its own. */
   readonly unit: string;
+  /** The period has this many units; 1 if the unit is `UNKNOWN`. */
+  readonly unitMultiplier: number;
   /** The name of the rule, often empty. */
   readonly name: string;
+  /** 0: so many may be held at once. */
   readonly periodMs: number;
 }
 
@@ -138,6 +143,8 @@ const MAX_REQUESTS = 2 ** 32 - 1;
 const HAS_HITS = 1;
 const HAS_LIMIT = 2;
 const NEGATIVE = 4;
+const WANTS_METADATA = 1;
+const ONLY_PEEKS = 2;
 const MATCHED = 3;
 const OVER_LIMIT = 2;
 const NEVER = 2 ** 63;
@@ -179,11 +186,11 @@ function isFull(descriptor: unknown): descriptor is FullDescriptor {
 }
 
 function readOne(descriptor: Descriptor): NativeDescriptor {
-  if (!isFull(descriptor)) return [textsOf(descriptor), 0, 0, 0, 0];
+  if (!isFull(descriptor)) return [textsOf(descriptor), 0, 0, 0, 0, 0];
   checkNames(descriptor, ['entries', 'hitsAddend', 'limit', 'isNegativeHits'],
              '{entries: {key: "value"}, hitsAddend: 2}');
   const { entries, hitsAddend, limit, isNegativeHits } = descriptor;
-  const one: NativeDescriptor = [textsOf(entries), 0, 0, 0, 0];
+  const one: NativeDescriptor = [textsOf(entries), 0, 0, 0, 0, 0];
   if (hitsAddend !== undefined) {
     one[1] |= HAS_HITS;
     one[2] = whole(hitsAddend, 'hitsAddend', Number.MAX_SAFE_INTEGER);
@@ -197,6 +204,10 @@ function readOne(descriptor: Descriptor): NativeDescriptor {
     one[1] |= HAS_LIMIT;
     one[3] = whole(limit.requestsPerUnit, 'requestsPerUnit', MAX_REQUESTS);
     one[4] = unit;
+    one[5] = whole(limit.unitMultiplier ?? 0, 'unitMultiplier', MAX_REQUESTS);
+    if (limit.unitMultiplier === 0) {
+      throw invalidArgument('unitMultiplier must be greater than 0, is 0');
+    }
   }
   if (isNegativeHits === true) one[1] |= NEGATIVE;
   return one;
@@ -205,8 +216,8 @@ function readOne(descriptor: Descriptor): NativeDescriptor {
 /** The arguments of native code. */
 export function readRequest(
   domain: string, descriptors: readonly Descriptor[],
-  options: RateLimitOptions,
-): [string, NativeDescriptor[], number, boolean] {
+  options: RateLimitOptions, use: 'count' | 'peek' | 'reset' = 'count',
+): [string, NativeDescriptor[], number, number, boolean] {
   checkNames(options, ['hitsAddend', 'metadata'], '{hitsAddend: 2}');
   if (typeof domain !== 'string') {
     throw invalidArgument(`a domain must be a text, is ${shown(domain)}`);
@@ -217,7 +228,9 @@ export function readRequest(
   }
   return [domain, (descriptors as readonly Descriptor[]).map(readOne),
           whole(options.hitsAddend ?? 1, 'hitsAddend', MAX_REQUESTS),
-          options.metadata === true];
+          (options.metadata === true ? WANTS_METADATA : 0) |
+            (use === 'peek' ? ONLY_PEEKS : 0),
+          use === 'reset'];
 }
 
 function waitOf(ns: number): number | undefined {
@@ -227,13 +240,16 @@ function waitOf(ns: number): number | undefined {
 
 function statusOf(status: NativeStatus): DescriptorStatus {
   const [code, match, requestsPerUnit, periodNs, limitRemaining, untilResetNs,
-         retryAfterNs, resetAfterNs, flags, quota, unit, name] = status;
+         retryAfterNs, resetAfterNs, flags, quota, unitMultiplier, unit,
+         name] = status;
   const isMatched = match === MATCHED;
   return {
     code: code === OVER_LIMIT ? 'OVER_LIMIT' : 'OK',
     overLimit: code === OVER_LIMIT,
     currentLimit: isMatched
-      ? { requestsPerUnit, unit, name, periodMs: periodNs / 1e6 } : undefined,
+      ? { requestsPerUnit, unit, unitMultiplier, name,
+          periodMs: periodNs / 1e6 }
+      : undefined,
     limitRemaining,
     durationUntilReset: untilResetNs / 1e9,
     retryAfterMs: isMatched ? waitOf(retryAfterNs) : undefined,

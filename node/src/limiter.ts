@@ -13,19 +13,16 @@ import { invalidArgument } from './errors.js';
 import { Holds } from './holds.js';
 import * as at from './layout.js';
 import { replaceOf } from './limiter_options.js';
-import type {
-  CloseOptions, LimiterOptions, PutOptions, ResetOptions,
-} from './limiter_options.js';
+import type { CloseOptions, LimiterOptions, PutOptions, ResetOptions }
+  from './limiter_options.js';
 import {
   ReadLimits, checkLimiterNames, checkRuntime, checkShare, fileUrl, msOf, read,
   readDescriptors, readSync, shownLimits, shownStore, textOfNode, textOfOptions,
 } from './limits.js';
 import type { DescriptorFiles, FileUrl, Limits } from './limits.js';
 import { Names } from './names.js';
-import { readRequest, responseOf } from './envoy.js';
 import type {
-  Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse,
-  EnvoyStats,
+  Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse, EnvoyStats,
 } from './envoy.js';
 import { closed, native } from './native.js';
 import type { Functions } from './native.js';
@@ -254,8 +251,21 @@ export class Limiter {
     domain: string, descriptors: readonly Descriptor[],
     options: RateLimitOptions = {},
   ): Promise<EnvoyResponse> {
-    return responseOf(await this.#requests.shouldRateLimit(
-      ...readRequest(domain, descriptors, options)));
+    return await this.#requests.askEnvoy(domain, descriptors, options);
+  }
+
+  /** What `shouldRateLimit` would answer now; charges and counts nothing. */
+  async peekDescriptors(
+    domain: string, descriptors: readonly Descriptor[],
+    options: RateLimitOptions = {},
+  ): Promise<EnvoyResponse> {
+    return await this.#requests.askEnvoy(domain, descriptors, options, 'peek');
+  }
+
+  /** Forgets the buckets that `shouldRateLimit` would reach. */
+  async resetDescriptors(domain: string, descriptors: readonly Descriptor[],
+  ): Promise<void> {
+    await this.#requests.askEnvoy(domain, descriptors, {}, 'reset');
   }
 
   /** The hits of rules, by their names in metrics. */

@@ -16,7 +16,8 @@ export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
 export type Mode = 'enforce' | 'shadow' | 'check';
 
 /** Keys and values in turn, flags, hits, requests per unit and unit. */
-export type NativeDescriptor = [string[], number, number, number, number];
+export type NativeDescriptor =
+  [string[], number, number, number, number, number];
 
 /** What native code answers: bindings/node/envoy.cpp has the order. */
 export type NativeAnswer = [
@@ -25,8 +26,8 @@ export type NativeAnswer = [
 export type NativeStatus = [
   code: number, match: number, requests: number, periodNs: number,
   remaining: number, untilResetNs: number, retryAfterNs: number,
-  resetAfterNs: number, flags: number, quota: number, unit: string,
-  name: string];
+  resetAfterNs: number, flags: number, quota: number,
+  multiplier: number, unit: string, name: string];
 
 /** Labels, and values by their names; one empty label for all of a limiter. */
 export type Counters = readonly [string, Readonly<Record<string, number>>][];
@@ -45,7 +46,7 @@ export interface Functions {
   reloadDescriptors(files: string[]): Promise<number>;
   shouldRateLimit(
     domain: string, descriptors: NativeDescriptor[], hitsAddend: number,
-    metadata: boolean,
+    flags: number, resets: boolean,
   ): NativeAnswer | Promise<NativeAnswer>;
   descriptorStats(): Counters;
   envoyStats(): Counters;

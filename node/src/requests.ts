@@ -14,11 +14,13 @@ import type { Units } from './cost.js';
 import { Decision, FORGOT, LIMITED } from './decision.js';
 import { PendingRequests, readDecision, startRequest } from './delivery.js';
 import type { Read, Signal } from './delivery.js';
+import { readRequest, responseOf } from './envoy.js';
+import type { EnvoyResponse } from './envoy.js';
 import { LimitreeError } from './errors.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
 import { closed, native } from './native.js';
-import type { Functions, NativeAnswer } from './native.js';
+import type { Functions } from './native.js';
 import { checkArray, sizesOf } from './paths.js';
 import type { Path, PathList, Segment } from './paths.js';
 
@@ -252,12 +254,13 @@ export class Requests {
     await this.wait(this.#native.reset(...segments));
   }
 
-  /** Answers a request of Envoy. */
-  async shouldRateLimit(
-    ...request: Parameters<Functions['shouldRateLimit']>
-  ): Promise<NativeAnswer> {
+  /** Answers a request of Envoy; the answer to a reset means nothing. */
+  async askEnvoy(
+    ...request: Parameters<typeof readRequest>
+  ): Promise<EnvoyResponse> {
+    const read = readRequest(...request);
     if (this.#clock !== undefined) writeTime(timeOf(this.#clock));
-    return await this.wait(this.#native.shouldRateLimit(...request));
+    return responseOf(await this.wait(this.#native.shouldRateLimit(...read)));
   }
 
   /** Makes drained() wait for a call on a thread of libuv's pool, too. */

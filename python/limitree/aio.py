@@ -216,9 +216,28 @@ class AsyncLimiter:
         if self._watch is None:
             return self._limiter.should_rate_limit(
                 domain, descriptors, hits_addend, metadata=metadata)
-        request = (domain, envoy.read(descriptors),
-                   envoy.hits_of(hits_addend), metadata)
-        return envoy.response(await self._watch.ask_envoy(request))
+        return envoy.response(await self._watch.ask_envoy(
+            envoy.request(domain, descriptors, hits_addend, metadata)))
+
+    async def peek_descriptors(self, domain: Segment, descriptors: Descriptors,
+                               hits_addend: int = 1, *, metadata: bool = False
+                               ) -> EnvoyResponse:
+        """Answer what should_rate_limit would, as Limiter.peek_descriptors."""
+        if self._watch is None:
+            return self._limiter.peek_descriptors(
+                domain, descriptors, hits_addend, metadata=metadata)
+        return envoy.response(await self._watch.ask_envoy(
+            envoy.request(domain, descriptors, hits_addend, metadata,
+                          looks=True)))
+
+    async def reset_descriptors(self, domain: Segment, descriptors: Descriptors
+                                ) -> None:
+        """Forget the buckets that should_rate_limit would reach; see reset."""
+        if self._watch is None:
+            self._limiter.reset_descriptors(domain, descriptors)
+        else:
+            await asyncio.to_thread(self._limiter.reset_descriptors, domain,
+                                    descriptors)
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.

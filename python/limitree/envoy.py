@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Union
 
 from limitree.demand import Segment
 
-#: (requests_per_unit, unit): (100, "minute")
-StatedLimit = tuple[int, str]
+#: (requests_per_unit, unit): (100, "minute"); a third number: so many units
+StatedLimit = Union[tuple[int, str], tuple[int, str, int]]
 Entries = Union[Mapping[Any, Any], Iterable[tuple[Segment, Segment]]]
 
 # As in Envoy's messages.
@@ -37,7 +37,8 @@ class CurrentLimit(NamedTuple):
     requests_per_unit: int
     unit: str  #: "MINUTE"; "UNKNOWN" if the rule has a period of its own
     name: str  #: of the rule, often ""
-    period: float  #: seconds
+    period: float  #: seconds; 0: so many may be held at once
+    unit_multiplier: int = 1  #: the period has this many units
 
 
 class DescriptorStatus(NamedTuple):
@@ -107,10 +108,21 @@ class EnvoyStats(NamedTuple):
 
 
 Native = tuple[tuple[tuple[Segment, Segment], ...], Union[int, None],
-               Union[tuple[int, int], None], bool]
+               Union[tuple[int, int, int], None], bool]
 
-#: (domain, descriptors, hits_addend, metadata)
-Request = tuple[Segment, list[Native], int, bool]
+#: (domain, descriptors, hits_addend, flags)
+Request = tuple[Segment, list[Native], int, int]
+
+# Flags of a request, as in limitree.h.
+_WANTS_METADATA = 1
+_ONLY_PEEKS = 2
+
+
+def request(domain: Segment, descriptors: Descriptors, hits_addend: object,
+            metadata: bool, *, looks: bool = False) -> Request:
+    """Return a request as the native module takes it."""
+    flags = (_WANTS_METADATA if metadata else 0) | (_ONLY_PEEKS if looks else 0)
+    return domain, read(descriptors), hits_of(hits_addend), flags
 
 
 def read(descriptors: Descriptors) -> list[Native]:
@@ -144,13 +156,20 @@ def _pairs(entries: Entries) -> tuple[tuple[Segment, Segment], ...]:
     return pairs
 
 
-def _limit(limit: Sequence[Any]) -> tuple[int, int]:
-    requests, unit = limit
+def _limit(limit: Sequence[Any]) -> tuple[int, int, int]:
+    requests, unit, *multiplier = limit
     known = _UNITS.get(unit.upper()) if isinstance(unit, str) else None
     if known is None:
         raise ValueError("the unit of a limit must be one of "
                          f"{', '.join(_UNITS)}, is {unit!r}")
-    return number(requests, "requests_per_unit", _MAX_REQUESTS), known
+    return (number(requests, "requests_per_unit", _MAX_REQUESTS), known,
+            _multiplier(*multiplier) if multiplier else 0)
+
+
+def _multiplier(multiplier: int) -> int:
+    if number(multiplier, "unit_multiplier", _MAX_REQUESTS) == 0:
+        raise ValueError("unit_multiplier must be greater than 0, is 0")
+    return multiplier
 
 
 def number(value: object, name: str, most: int) -> int:

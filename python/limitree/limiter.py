@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         DescriptorStats,
         EnvoyResponse,
         EnvoyStats,
+        Request,
     )
     from limitree.limits import Limits, Replace
     from limitree.stats import LimitStats, Stats
@@ -167,14 +168,39 @@ class Limiter(HoldingLimiter):
         StoreError and StoreTimeout.
         """
         from limitree import envoy
-        request = (domain, envoy.read(descriptors),
-                   envoy.hits_of(hits_addend), metadata)
+        return self._ask_envoy(
+            envoy.request(domain, descriptors, hits_addend, metadata))
+
+    def peek_descriptors(self, domain: Segment, descriptors: Descriptors,
+                         hits_addend: int = 1, *, metadata: bool = False
+                         ) -> EnvoyResponse:
+        """Answer what should_rate_limit would answer now.
+
+        Nothing is charged or held, and statistics do not count it.
+        """
+        from limitree import envoy
+        return self._ask_envoy(
+            envoy.request(domain, descriptors, hits_addend, metadata,
+                          looks=True))
+
+    def _ask_envoy(self, request: Request) -> EnvoyResponse:
+        from limitree import envoy
         if self._has_greenlets:
             from limitree import greenlets
             answer = greenlets.should_rate_limit(self, request)
             if answer is not NotImplemented:
                 return envoy.response(answer)
         return envoy.response(self._should_rate_limit(*request))
+
+    def reset_descriptors(self, domain: Segment, descriptors: Descriptors
+                          ) -> None:
+        """Forget the buckets that should_rate_limit would reach.
+
+        Raises what should_rate_limit raises.
+        """
+        from limitree import envoy
+        forget, asked = self._reset_descriptors, envoy.read(descriptors)
+        self._aside(lambda: forget(domain, asked))
 
     def descriptor_stats(self) -> list[DescriptorStats]:
         """Return the hits of rules, by their names in metrics."""

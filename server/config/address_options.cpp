@@ -149,7 +149,7 @@ std::vector<Option> connection_options(ServeSettings* s) {
       {kTls, "--tls-client-name", list_kind("NAME"), "GRPC_CLIENT_TLS_SAN",
        "a name that these must have", &s->tls.client_names, nullptr, uses_tls},
       {kTls, "--admin-token-file", kFile, "",
-       "token of who may reset, refund and spend", &s->admin_token_file},
+       "token of who may change buckets and limits", &s->admin_token_file},
 
       {kConnections, "--max-streams", number_kind(1'000'000), "",
        "calls of one connection at a time", &one->max_streams},

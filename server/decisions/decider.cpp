@@ -234,14 +234,36 @@ void Decider::settle(const ReceiptRequest& asked, ClientRequest* request,
         });
 }
 
+template <typename Answer>
+bool Decider::lacks_descriptors(ClientRequest* request,
+                                const AnswerSink* sink) {
+  if (!descriptors_->are_missing()) return false;
+  descriptors_->count_refusal();
+  fail<Answer>(request, sink, LIMITREE_STORE_UNAVAILABLE,
+               DescriptorsState::kMissing);
+  return true;
+}
+
+void Decider::reset(const DescriptorList& list, ClientRequest* request,
+                    const AnswerSink* sink) {
+  if (lacks_descriptors<LimiterAnswer>(request, sink)) return;
+  if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
+  const limitree_envoy_request asked = list.get();
+  start(
+      store_loop_,
+      std::make_unique<PendingReset>(
+          store_loop_, request->time_left(),
+          std::make_shared<Resets>(request, sink, 1)),
+      [&](void* user, limitree_decision* /*decision*/, limitree_error** error) {
+        return limitree_reset_descriptors_async(limiter_, &asked, user, error);
+      });
+}
+
 void Decider::ask(DescriptorList* list, ClientRequest* request,
-                  const AnswerSink* sink) {
+                  const AnswerSink* sink, std::uint32_t flags) {
+  if (lacks_descriptors<EnvoyAnswer>(request, sink)) return;
   limitree_envoy_request asked = list->get();
-  if (descriptors_->are_missing()) {
-    descriptors_->count_refusal();
-    return fail<EnvoyAnswer>(request, sink, LIMITREE_STORE_UNAVAILABLE,
-                             DescriptorsState::kMissing);
-  }
+  asked.flags |= flags;
   if (settings_->dynamic_metadata) asked.flags |= LIMITREE_WANTS_METADATA;
   if (store_loop_->never_waits()) {
     empty(&statuses_);

@@ -64,10 +64,18 @@ class Decider {
   void settle(const ReceiptRequest& asked, ClientRequest* request,
               const AnswerSink* sink);
   // `list`, which outlives the request, may be used for others until then.
-  void ask(DescriptorList* list, ClientRequest* request,
-           const AnswerSink* sink);
+  // `flags` are those of limitree_envoy_request.
+  void ask(DescriptorList* list, ClientRequest* request, const AnswerSink* sink,
+           std::uint32_t flags = 0);
+  // Forgets the buckets that the same request would reach.
+  void reset(const DescriptorList& list, ClientRequest* request,
+             const AnswerSink* sink);
 
  private:
+  // Answers and returns true if there are no descriptors yet.
+  template <typename Answer>
+  bool lacks_descriptors(ClientRequest* request, const AnswerSink* sink);
+
   limitree_limiter* limiter_;
   StoreLoop* store_loop_;
   const AnswerSettings* settings_;

@@ -61,6 +61,15 @@ inline constexpr HoldOperation kHoldOperations[] = {
     {"Cancel", HoldOperation::Act::kCancel, "settled"},
     {"Extend", HoldOperation::Act::kExtend, "extended"}};
 
+// What clients may ask about the descriptors of Envoy, besides Envoy's own
+// call.
+struct DescriptorOperation {
+  const char* name;  // in descriptors.proto; in paths of /v1 in small letters
+  bool resets;       // else it only looks
+};
+inline constexpr DescriptorOperation kDescriptorOperations[] = {
+    {"Peek", false}, {"Reset", true}};
+
 // Units that a request may name: more than any tree needs.
 inline constexpr std::size_t kMaxCosts = 64;
 

@@ -75,12 +75,14 @@ void Exchange::fail_inside() {
 std::string_view reason_of(int status) {
   static constexpr std::pair<int, std::string_view> kReasons[] = {
       {200, "OK"},
+      {201, "Created"},
       {400, "Bad Request"},
       {401, "Unauthorized"},
       {403, "Forbidden"},
       {404, "Not Found"},
       {405, "Method Not Allowed"},
       {408, "Request Timeout"},
+      {409, "Conflict"},
       {413, "Content Too Large"},
       {415, "Unsupported Media Type"},
       {429, "Too Many Requests"},
@@ -89,7 +91,8 @@ std::string_view reason_of(int status) {
       {501, "Not Implemented"},
       {503, "Service Unavailable"},
       {504, "Gateway Timeout"},
-      {505, "HTTP Version Not Supported"}};
+      {505, "HTTP Version Not Supported"},
+      {507, "Insufficient Storage"}};
   const auto found = std::ranges::find(
       kReasons, status, &std::pair<int, std::string_view>::first);
   return found == std::end(kReasons) ? "" : found->second;

@@ -12,6 +12,8 @@ namespace {
 std::span<const std::string_view> names_of(HttpMethods methods) {
   static constexpr std::string_view kGet[] = {"GET", "HEAD"};
   static constexpr std::string_view kPost[] = {"POST"};
+  static constexpr std::string_view kResource[] = {"GET", "HEAD", "PUT",
+                                                   "DELETE"};
   static constexpr std::string_view kAny[] = {
       "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "_OTHER"};
   switch (methods) {
@@ -19,6 +21,8 @@ std::span<const std::string_view> names_of(HttpMethods methods) {
       return kGet;
     case HttpMethods::kPost:
       return kPost;
+    case HttpMethods::kResource:
+      return kResource;
     case HttpMethods::kAny:
       return kAny;
   }
@@ -64,12 +68,33 @@ const char* refusal_of(const Exchange& exchange) {
 
 }  // namespace
 
-void HandlerTable::add(std::string path, HttpMethods methods, Handler handler) {
+HandlerTable::Entry HandlerTable::entry_of(const std::string& path,
+                                           HttpMethods methods,
+                                           Handler handler) {
   const std::size_t first = operations_.size();
   for (const std::string_view name : names_of(methods)) {
     operations_.push_back(std::string(name) + ' ' + path);
   }
-  entries_.emplace(std::move(path), Entry{methods, std::move(handler), first});
+  return {methods, std::move(handler), first};
+}
+
+void HandlerTable::add(std::string path, HttpMethods methods, Handler handler) {
+  Entry entry = entry_of(path, methods, std::move(handler));
+  entries_.emplace(std::move(path), std::move(entry));
+}
+
+void HandlerTable::add_below(std::string prefix, HttpMethods methods,
+                             Handler handler) {
+  below_ = entry_of(prefix + '*', methods, std::move(handler));
+  prefix_ = std::move(prefix);
+}
+
+const HandlerTable::Entry* HandlerTable::find(std::string_view path) const {
+  const auto found = entries_.find(path);
+  if (found != entries_.end()) return &found->second;
+  const bool below = !prefix_.empty() && path.size() > prefix_.size() &&
+                     path.starts_with(prefix_);
+  return below ? &below_ : nullptr;
 }
 
 void HandlerTable::serve(Exchange* exchange) const {
@@ -77,12 +102,12 @@ void HandlerTable::serve(Exchange* exchange) const {
     answer_text(exchange, 403, refusal);
     return;
   }
-  const auto found = entries_.find(exchange->request().path());
-  if (found == entries_.end()) {
+  const Entry* const found = find(exchange->request().path());
+  if (found == nullptr) {
     answer_text(exchange, 404, "there is no such path");
     return;
   }
-  const Entry& entry = found->second;
+  const Entry& entry = *found;
   const std::size_t place = place_of(exchange->request().method, entry.methods);
   if (place < names_of(entry.methods).size()) {
     if (observer_ != nullptr) {
@@ -91,10 +116,16 @@ void HandlerTable::serve(Exchange* exchange) const {
     entry.handler(exchange);
     return;
   }
-  const bool get = entry.methods == HttpMethods::kGet;
-  exchange->answer()->fields = get ? "Allow: GET, HEAD\r\n" : "Allow: POST\r\n";
+  std::string allowed;
+  for (const std::string_view name : names_of(entry.methods)) {
+    if (!allowed.empty()) allowed += ", ";
+    allowed += name;
+  }
+  exchange->answer()->fields = "Allow: " + allowed + "\r\n";
   answer_text(exchange, 405,
-              get ? "this path takes GET" : "this path takes POST");
+              entry.methods == HttpMethods::kGet
+                  ? "this path takes GET"
+                  : "this path takes " + allowed);
 }
 
 }  // namespace limitree::server

@@ -22,6 +22,7 @@ using Handler = std::function<void(Exchange* exchange)>;
 enum class HttpMethods {
   kGet,  // and HEAD
   kPost,
+  kResource,  // GET, HEAD, PUT and DELETE
   kAny,
 };
 
@@ -31,6 +32,9 @@ class HandlerTable {
       : max_body_bytes_(max_body_bytes) {}
 
   void add(std::string path, HttpMethods methods, Handler handler);
+  // The same for all longer paths that begin with `prefix`, which ends with a
+  // "/"; there is one such prefix.
+  void add_below(std::string prefix, HttpMethods methods, Handler handler);
 
   // All methods with their paths: "POST /v1/authorize".
   const std::vector<std::string>& operations() const { return operations_; }
@@ -54,7 +58,12 @@ class HandlerTable {
     using is_transparent = void;
   };
 
+  Entry entry_of(const std::string& path, HttpMethods methods, Handler handler);
+  const Entry* find(std::string_view path) const;
+
   std::unordered_map<std::string, Entry, Hash, std::equal_to<>> entries_;
+  std::string prefix_;
+  Entry below_{};
   std::vector<std::string> operations_;
   RequestObserver* observer_ = nullptr;
   std::size_t max_body_bytes_;

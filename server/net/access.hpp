@@ -28,6 +28,9 @@ class AdminToken {
   // old token.
   bool refresh();
 
+  // Whether there is a file: else nobody has a token.
+  bool is_set() const { return !file_.empty(); }
+
   // Whether `authorization`, a field of a request, is "Bearer " and the token.
   // Takes the same time for all texts of one length.  From any thread.
   bool allows(std::string_view authorization) const;

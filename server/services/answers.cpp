@@ -98,8 +98,11 @@ class StatusWriter {
     unit_ = static_cast<std::uint32_t>(status.unit);
     seconds_ =
         static_cast<std::uint64_t>(status.duration_until_reset_ns / kSecondNs);
+    // Not written if it is 1, so that other answers are those of the original.
+    if (status.unit_multiplier > 1) multiplier_ = status.unit_multiplier;
     limit_size_ = size_of(status.requests_per_unit) + size_of(unit_) +
-                  size_with_tag(status.name.size);
+                  size_with_tag(status.name.size) +
+                  size_with_tag(size_of(multiplier_));
   }
 
   // Every answer has one: calls for its numbers took 1 % of a request.
@@ -124,15 +127,20 @@ class StatusWriter {
     begin(kCurrentLimit, limit_size_, out);
     add(1, status_.requests_per_unit, out);
     add(2, unit_, out);
-    if (status_.name.size == 0) return;
-    begin(3, status_.name.size, out);
-    out->append(status_.name.data, status_.name.size);
+    if (status_.name.size != 0) {
+      begin(3, status_.name.size, out);
+      out->append(status_.name.data, status_.name.size);
+    }
+    if (multiplier_ == 0) return;
+    begin(4, size_of(multiplier_), out);
+    add(1, multiplier_, out);
   }
 
   const limitree_descriptor_status& status_;
   // 0: not written.
   std::uint32_t remaining_;
   std::uint32_t unit_ = 0;
+  std::uint32_t multiplier_ = 0;
   std::uint64_t seconds_ = 0;
   std::size_t limit_size_ = 0;
 };

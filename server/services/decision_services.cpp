@@ -44,6 +44,14 @@ void DecisionServices::add_to(MethodTable* methods) {
       "/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit",
       {MethodKind::kUnary,
        [this](Call* call, std::string_view message) { ask(call, message); }});
+  for (const DescriptorOperation& one : kDescriptorOperations) {
+    methods->add(std::string("/limitree.v1.Descriptors/") + one.name,
+                 {MethodKind::kUnary,
+                  [this, &one](Call* call, std::string_view message) {
+                    ask_about(one, call, message);
+                  },
+                  one.resets});
+  }
 }
 
 void DecisionServices::decide(const LimiterOperation& operation, Call* call,
@@ -80,15 +88,28 @@ void DecisionServices::settle(const HoldOperation& operation, Call* call,
   decider_->settle(receipt_request_, call, this);
 }
 
-void DecisionServices::ask(Call* call, std::string_view message) {
+bool DecisionServices::read_envoy(Call* call, std::string_view message) {
   envoy_request_.read(message);
-  if (envoy_request_.is_too_large()) {
-    return call->finish(
-        {GrpcCode::kInvalidArgument,
-         "the request has more than 4096 descriptors, or more than 65536 "
-         "entries"});
+  if (!envoy_request_.is_too_large()) return true;
+  call->finish(
+      {GrpcCode::kInvalidArgument,
+       "the request has more than 4096 descriptors, or more than 65536 "
+       "entries"});
+  return false;
+}
+
+void DecisionServices::ask(Call* call, std::string_view message) {
+  if (read_envoy(call, message)) decider_->ask(&envoy_request_, call, this);
+}
+
+void DecisionServices::ask_about(const DescriptorOperation& operation,
+                                 Call* call, std::string_view message) {
+  if (!read_envoy(call, message)) return;
+  if (operation.resets) {
+    decider_->reset(envoy_request_, call, this);
+  } else {
+    decider_->ask(&envoy_request_, call, this, LIMITREE_ONLY_PEEKS);
   }
-  decider_->ask(&envoy_request_, call, this);
 }
 
 void DecisionServices::answer(ClientRequest* request,

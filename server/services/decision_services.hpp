@@ -1,4 +1,4 @@
-// The services that decide: limitree.v1.Limiter and Envoy's.
+// The services that decide: limitree.v1.Limiter and Descriptors, and Envoy's.
 
 #ifndef LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
 #define LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
@@ -11,8 +11,9 @@
 
 namespace limitree::server {
 
-// limitree.v1.Limiter: the tree, for languages without a binding; and
-// envoy.service.ratelimit.v3.RateLimitService.
+// limitree.v1.Limiter: the tree, for languages without a binding;
+// envoy.service.ratelimit.v3.RateLimitService; and limitree.v1.Descriptors:
+// what else can be asked about its limits.
 class DecisionServices final : public AnswerSink {
  public:
   // All arguments outlive the services and their calls.
@@ -33,6 +34,10 @@ class DecisionServices final : public AnswerSink {
   void settle(const HoldOperation& operation, Call* call,
               std::string_view message);
   void ask(Call* call, std::string_view message);
+  void ask_about(const DescriptorOperation& operation, Call* call,
+                 std::string_view message);
+  // Whether the request of Envoy can be taken; answers if not.
+  bool read_envoy(Call* call, std::string_view message);
 
   Decider* decider_;
   const AnswerSettings* settings_;

@@ -117,8 +117,11 @@ void EnvoyRequest::read_descriptor(std::string_view message) {
   const auto take_entry = [this](std::string_view one) { read_entry(one); };
   const auto take_limit = [&descriptor](std::string_view limit) {
     descriptor.flags |= LIMITREE_HAS_LIMIT;
+    const auto take_multiplier = [&descriptor](std::string_view wrapped) {
+      read_message(wrapped, field(1, &descriptor.unit_multiplier));
+    };
     read_message(limit, field(1, &descriptor.requests_per_unit),
-                 field(2, &descriptor.unit));
+                 field(2, &descriptor.unit), field(3, take_multiplier));
   };
   const auto take_hits = [&descriptor](std::string_view wrapped) {
     descriptor.flags |= LIMITREE_HAS_HITS_ADDEND;

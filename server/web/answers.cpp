@@ -75,6 +75,9 @@ void append_limit(const limitree_descriptor_status& status, JsonWriter* to) {
   if (status.name.size > 0) {
     to->text("name", {status.name.data, status.name.size});
   }
+  if (status.unit_multiplier > 1) {
+    to->whole("unitMultiplier", status.unit_multiplier);
+  }
   to->end_object();
 }
 

@@ -4,6 +4,7 @@
 
 #include "net/text.hpp"
 #include "web/answers.hpp"
+#include "web/api.hpp"
 
 namespace limitree::server {
 
@@ -11,35 +12,6 @@ namespace {
 
 // Enough for the fields of a few levels.
 constexpr std::size_t kFieldRoom = 512;
-
-void answer_problem(Exchange* exchange, int status, std::string_view detail) {
-  HttpAnswer* const answer = exchange->answer();
-  answer->status = status;
-  answer->content_type = "application/problem+json";
-  append_problem(status, detail, &answer->body);
-  exchange->finish();
-}
-
-// A page of another site can send other types without a preflight request.
-bool is_json(std::string_view type) {
-  return is_word(trimmed(type.substr(0, type.find(';'))), "application/json");
-}
-
-// Answers and returns false if the client may not send such a request.
-bool lets_in(Exchange* exchange, bool needs_token) {
-  const HttpRequest& request = exchange->request();
-  if (!is_json(request.field("content-type"))) {
-    answer_problem(exchange, 415, "the content-type must be application/json");
-    return false;
-  }
-  if (needs_token &&
-      !exchange->access().lets_change(request.field("authorization"))) {
-    exchange->answer()->fields = "WWW-Authenticate: Bearer\r\n";
-    answer_problem(exchange, 401, AdminToken::kMissing);
-    return false;
-  }
-  return true;
-}
 
 // Writes the fields of `decision` to *fields.
 void write_fields(std::string_view style, const limitree_decision& decision,
@@ -80,7 +52,8 @@ void DecisionPages::add_to(HandlerTable* handlers) {
 
 void DecisionPages::decide(const LimiterOperation& operation,
                            Exchange* exchange) {
-  if (!lets_in(exchange, operation.needs_token)) return;
+  if (!takes_json(exchange)) return;
+  if (operation.needs_token && !lets_change(exchange)) return;
   try {
     path_request_.read(exchange->request().body,
                        operation.number == LimiterOperation::kReset
@@ -93,7 +66,7 @@ void DecisionPages::decide(const LimiterOperation& operation,
 }
 
 void DecisionPages::settle(const HoldOperation& operation, Exchange* exchange) {
-  if (!lets_in(exchange, false)) return;
+  if (!takes_json(exchange)) return;
   const std::string_view body = exchange->request().body;
   const bool reserves = operation.act == HoldOperation::Act::kReserve;
   try {

@@ -90,14 +90,19 @@ limitree_entry entry_of(const JsonPlace& place) {
 
 void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
   static constexpr FieldName kFields[] = {
-      {"requestsPerUnit", "requests_per_unit"}, {"unit", "unit"}};
+      {"requestsPerUnit", "requests_per_unit"},
+      {"unit", "unit"},
+      {"unitMultiplier", "unit_multiplier"}};
   descriptor->flags |= LIMITREE_HAS_LIMIT;
   each_field(place, kFields, [&](std::size_t field, const JsonPlace& value) {
     if (field == 0) {
       descriptor->requests_per_unit =
           static_cast<std::uint32_t>(value.whole(UINT32_MAX));
-    } else {
+    } else if (field == 1) {
       descriptor->unit = unit_of(value);
+    } else {
+      descriptor->unit_multiplier =
+          static_cast<std::uint32_t>(value.whole(UINT32_MAX));
     }
   });
 }

@@ -40,6 +40,7 @@ SAME(LIMITREE_SOURCE_DENY, 4);
 SAME(LIMITREE_REPLACE_NONE, 0);
 SAME(LIMITREE_REPLACE_ANY, 1);
 SAME(LIMITREE_REPLACE_ADDED, 2);
+SAME(LIMITREE_NO_FILES, 1 << 8);
 
 SAME(LIMITREE_ENFORCE, 0);
 SAME(LIMITREE_SHADOW, 1);
@@ -80,6 +81,8 @@ SAME(LIMITREE_HAS_HITS_ADDEND, 1u << 0);
 SAME(LIMITREE_HAS_LIMIT, 1u << 1);
 SAME(LIMITREE_NEGATIVE_HITS, 1u << 2);
 SAME(LIMITREE_WANTS_METADATA, 1u << 0);
+SAME(LIMITREE_ONLY_PEEKS, 1u << 1);
+SAME(LIMITREE_ONLY_LOOKS, 1u << 2);
 
 SAME(LIMITREE_CODE_OK, 1);
 SAME(LIMITREE_CODE_OVER_LIMIT, 2);
@@ -162,7 +165,7 @@ LIES(limitree_descriptor, entry_count, 8);
 LIES(limitree_descriptor, flags, 16);
 LIES(limitree_descriptor, requests_per_unit, 20);
 LIES(limitree_descriptor, unit, 24);
-LIES(limitree_descriptor, reserved_32, 28);
+LIES(limitree_descriptor, unit_multiplier, 28);
 LIES(limitree_descriptor, hits_addend, 32);
 LIES(limitree_descriptor, reserved, 40);
 
@@ -187,7 +190,9 @@ LIES(limitree_descriptor_status, retry_after_ns, 56);
 LIES(limitree_descriptor_status, reset_after_ns, 64);
 LIES(limitree_descriptor_status, flags, 72);
 LIES(limitree_descriptor_status, quota, 76);
-LIES(limitree_descriptor_status, reserved, 80);
+LIES(limitree_descriptor_status, unit_multiplier, 80);
+LIES(limitree_descriptor_status, reserved_32, 84);
+LIES(limitree_descriptor_status, reserved, 88);
 
 SIZE(limitree_envoy_response, 64);
 LIES(limitree_envoy_response, overall_code, 0);

@@ -150,8 +150,8 @@ TEST(RateLimit, RefusesWhatBreaksARule) {
       LIMITREE_INVALID_ARGUMENT);
   EXPECT_EQ(take(error), "response must not be null");
 
-  request.request.flags = 6;
-  EXPECT_EQ(refused(&request.request), "unknown flags of a request: 6");
+  request.request.flags = 14;
+  EXPECT_EQ(refused(&request.request), "unknown flags of a request: 14");
   request.request.flags = 0;
   request.descriptors[0].flags = 9;
   EXPECT_EQ(refused(&request.request), "unknown flags of a descriptor: 9");

@@ -695,6 +695,26 @@ static void test_put(void) {
         LIMITREE_OK);
   CHECK(decision.limit == 16 && decision.remaining == 15);
 
+  CHECK(limitree_limiter_put(
+            limiter, str("file"),
+            str("{children: {'*': {limits: 9/day}}, overrides: /etc/x.csv}"),
+            str("files"), LIMITREE_REPLACE_ADDED | LIMITREE_NO_FILES,
+            &error) == LIMITREE_INVALID_CONFIG);
+  CHECK_TEXT(limitree_error_message(error),
+             "files:1:47: /etc/x.csv: no file can be named here");
+  limitree_error_free(error);
+  CHECK(limitree_limiter_remove(limiter, str("user"), &error) ==
+        LIMITREE_UNKNOWN_ROOT);
+  CHECK_TEXT(limitree_error_message(error),
+             "no top-level name \"user\" was put");
+  limitree_error_free(error);
+  CHECK(limitree_limiter_put(limiter, str("gone"), str("{limits: 3/day}"),
+                             str("gone"), LIMITREE_REPLACE_NONE,
+                             NULL) == LIMITREE_OK);
+  CHECK(limitree_limiter_remove(limiter, str("gone"), &error) == LIMITREE_OK);
+  CHECK(limitree_limiter_remove(limiter, str("gone"), NULL) ==
+        LIMITREE_UNKNOWN_ROOT);
+
   /* A reload keeps an added name, and refuses limits that have it, too. */
   CHECK(limitree_limiter_reload(limiter, str("schema: {user: {limits: 1/day}}"),
                                 str("new.yaml"), &error) == LIMITREE_OK);

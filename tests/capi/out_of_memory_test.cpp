@@ -228,6 +228,9 @@ int main() {
   // The starved attempts counted nothing.
   expect(statuses[0].limit_remaining == 2 && statuses[2].limit_remaining == 0,
          "counted by an attempt that failed", 0);
+  starve("reset_descriptors", [&](limitree_error** error) {
+    return limitree_reset_descriptors(limiter, &request, error);
+  });
   // An ordinary request allocates nothing.
   request.descriptor_count = 2;
   g_allocations_left = 0;
@@ -235,6 +238,16 @@ int main() {
       limiter, &request, statuses, 2, &response, nullptr);
   g_allocations_left = std::numeric_limits<long>::max();
   expect(ordinary == LIMITREE_OK, "an ordinary request allocates", 0);
+  const std::string put_name = "put";
+  const std::string put_node = "{children: {'*': {limits: 5/day}}}";
+  starve("limiter_put", [&](limitree_error** error) {
+    return limitree_limiter_put(
+        limiter, str(put_name), str(put_node), str(put_name),
+        LIMITREE_REPLACE_NONE | LIMITREE_NO_FILES, error);
+  });
+  starve("limiter_remove", [&](limitree_error** error) {
+    return limitree_limiter_remove(limiter, str(put_name), error);
+  });
   const auto ignore = [](const limitree_counter*, limitree_str, std::int64_t,
                          void*) {};
   for (std::size_t i = 0; i < 8; ++i) {

@@ -1,5 +1,7 @@
 """limitree check, convert and explain --from envoy."""
 
+import re
+
 import pytest
 
 from command import ROOT, bad, good, run
@@ -44,6 +46,48 @@ def test_files_of_a_folder_in_order(tmp_path):
     assert good(*check(tmp_path)) == (
         "d\n  b\ne\n  a   0 per DAY: denies everything\n")
     assert good(*check(tmp_path / "2.yaml", tmp_path / "1")).startswith("e\n")
+
+
+RULES = """
+domain: d
+descriptors:
+- key: a
+  rate_limit: {unit: minute, unit_multiplier: 10, requests_per_unit: 3}
+- {key: b, rate_limit: {period: 90s, requests_per_unit: 5}}
+- {key: free, rate_limit: {unlimited: true}}
+- key: c
+  descriptors:
+  - {key: id, value_to_hold: true, rate_limit: {concurrent: 4, hold: 30s}}
+"""
+
+
+def test_show_and_reset(tmp_path):
+    (tmp_path / "d.yaml").write_text(RULES)
+    words = ("--from", "envoy", tmp_path / "d.yaml", "d", "a=x", "b", "free",
+             "none=1", "c=x,id=7", "--store", "memory://")
+    for command in ("show", "reset"):
+        rows = [re.split(r" {2,}", line.strip())
+                for line in good(command, *words).splitlines()]
+        assert rows == [
+            ["descriptor", "limit", "left", "one more in", "full again in"],
+            ["a=x", "3 per 10 MINUTE", "3", "-", "-"],
+            ["b", "5 per 1m30s", "5", "-", "-"], ["free", "unlimited"],
+            ["none=1", "no limit"], ["c=x,id=7", "4 at once", "4", "-", "-"]]
+    assert "names what is held, and is empty" in bad(
+        1, "show", *words, "c=x,id")
+
+
+def test_show_needs_a_domain_and_a_descriptor():
+    store = ("--store", "memory://")
+    for words in (("show", EXAMPLE, "apis"), ("reset", EXAMPLE, "apis")):
+        assert "needs a folder or file, a domain" in bad(
+            2, *words, "--from", "envoy", *store)
+    assert "is not key=value" in bad(2, "show", EXAMPLE, "apis", "=1",
+                                     "--from", "envoy", *store)
+    assert "--leaf is for paths" in bad(2, "reset", EXAMPLE, "apis", "a=1",
+                                        "--leaf", "--from", "envoy", *store)
+    assert "--merge-domains needs" in bad(2, "show", EXAMPLE, "apis", "a=1",
+                                          "--merge-domains", *store)
 
 
 def test_every_mistake_of_every_file(tmp_path):

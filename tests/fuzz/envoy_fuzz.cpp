@@ -1,5 +1,5 @@
 // Requests of Envoy: whatever the bytes are, the answer is a valid message with
-// a status for each descriptor, or an error.
+// a status for each descriptor, or an error; also if they only look, or reset.
 
 #include <cstddef>
 #include <cstdint>
@@ -93,7 +93,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
   }
   if (reader.is_too_large()) return 0;
   limitree_envoy_request request = reader.get();
-  request.flags |= LIMITREE_WANTS_METADATA;
+  request.flags = LIMITREE_ONLY_PEEKS;
   ask(request, limiter.get());
+  request.flags = LIMITREE_WANTS_METADATA;
+  ask(request, limiter.get());
+  // So that not all counters are over their limits for ever.
+  if (size % 16 == 0) {
+    limitree_reset_descriptors(limiter->get(), &request, nullptr);
+  }
   return 0;
 }

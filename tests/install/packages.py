@@ -42,7 +42,8 @@ FILES = {
     "limitree": {
         "usr/bin/limitree",
         "usr/share/doc/limitree/third-party.gz",
-        "usr/share/limitree/proto/limitree/v1/limiter.proto"},  # + man pages
+        *(f"usr/share/limitree/proto/limitree/v1/{name}.proto"
+          for name in ("descriptors", "limiter"))},  # + man pages
     "limitree-service": {
         "etc/limitree/environment",
         "usr/lib/systemd/system/limitree.service",

@@ -65,15 +65,18 @@ async function runVector(vector, store) {
   });
   for (const { request, expect } of vector.steps) {
     now = request.now;
-    const answer = limiter.shouldRateLimit(
-      request.domain, request.descriptors.map(descriptorOf),
-      { hitsAddend: request.hits_addend });
+    const asked = [request.domain, request.descriptors.map(descriptorOf),
+                   { hitsAddend: request.hits_addend }];
+    const peeked = await limiter.peekDescriptors(...asked).catch(() => {});
+    const answer = limiter.shouldRateLimit(...asked);
     if (expect.error !== undefined) {
       await assert.rejects(answer, { code: 'LIMITREE_INVALID_ARGUMENT',
                                      message: expect.error });
       continue;
     }
     const { overallCode, statuses, headerStatus } = await answer;
+    assert.deepEqual({ ...peeked, source: '' },
+                     { ...await answer, source: '' });
     assert.equal(overallCode, expect.overall);
     assert.deepEqual(statuses.map(asVector), expect.statuses);
     if (expect.headers !== undefined) {
@@ -85,6 +88,18 @@ async function runVector(vector, store) {
     }
   }
   assert.deepEqual(statsOf(limiter), vector.stats);
+  const good = vector.steps.filter(({ expect }) => expect.error === undefined);
+  for (const { request } of good) {
+    await limiter.resetDescriptors(request.domain,
+                                   request.descriptors.map(descriptorOf));
+  }
+  for (const { request, expect } of good.slice(0, 1)) {
+    now = request.now;
+    const again = await limiter.shouldRateLimit(
+      request.domain, request.descriptors.map(descriptorOf),
+      { hitsAddend: request.hits_addend });
+    assert.deepEqual(again.statuses.map(asVector), expect.statuses);
+  }
   await limiter.close();
 }
 
@@ -124,7 +139,14 @@ describe('shouldRateLimit', () => {
       answer.statuses.map(({ limitRemaining }) => limitRemaining),
       [2, 1, 0, 0, 4294967295, 0]);
     assert.deepEqual(answer.statuses[0].currentLimit,
-      { requestsPerUnit: 3, unit: 'MINUTE', name: 'three', periodMs: 60_000 });
+      { requestsPerUnit: 3, unit: 'MINUTE', unitMultiplier: 1, name: 'three',
+        periodMs: 60_000 });
+    const stated = await limiter.shouldRateLimit('d', [
+      { entries: { a: '1' },
+        limit: { requestsPerUnit: 5, unit: 'minute', unitMultiplier: 10 } }]);
+    assert.deepEqual(stated.statuses[0].currentLimit,
+      { requestsPerUnit: 5, unit: 'MINUTE', unitMultiplier: 10, name: '',
+        periodMs: 600_000 });
     assert.deepEqual(
       [answer.overallCode, answer.headerStatus, answer.source, answer.degraded,
        answer.metadata], ['OK', 2, 'store', false, undefined]);
@@ -170,6 +192,9 @@ describe('shouldRateLimit', () => {
       [['d', [{ entries, hitsAddend: 1.5 }]], /hitsAddend must be a whole/],
       [['d', [{ entries, cost: 1 }]], /cost/],
       [['d', limit(1, 'eon')], /the unit of a limit must be one of SECOND/],
+      [['d', [{ entries: {}, limit: { requestsPerUnit: 1, unit: 'day',
+                                      unitMultiplier: 0 } }]],
+       /unitMultiplier must be greater than 0, is 0/],
       [['d', limit(-1, 'day')], /requestsPerUnit must be a whole number/],
       [['d', [{ a: '\ud800' }]], /unpaired surrogate/],
       [['', [entries]], /rate limit domain must not be empty/],

@@ -118,11 +118,21 @@ def test_vector(vector, store, request):
             clock.now = step["request"]["now"]
             expected = step["expect"]
             if "error" in expected:
-                with pytest.raises(ValueError, match=expected["error"]):
-                    limiter.should_rate_limit(*request_of(step))
+                for ask in (limiter.peek_descriptors,
+                            limiter.should_rate_limit):
+                    with pytest.raises(ValueError, match=expected["error"]):
+                        ask(*request_of(step))
                 continue
+            check(limiter.peek_descriptors(*request_of(step)), expected)
             check(limiter.should_rate_limit(*request_of(step)), expected)
         assert stats_of(limiter) == vector["stats"]
+        steps = [one for one in vector["steps"] if "error" not in one["expect"]]
+        for step in steps:
+            limiter.reset_descriptors(*request_of(step)[:2])
+        for step in steps[:1]:
+            clock.now = step["request"]["now"]
+            check(limiter.should_rate_limit(*request_of(step)),
+                  step["expect"])
 
 
 @pytest.mark.parametrize("store", ["memory", "redis"])
@@ -143,9 +153,19 @@ def test_vector_awaited(vector, store, request):
                     with pytest.raises(ValueError, match=expected["error"]):
                         await limiter.should_rate_limit(*request_of(step))
                     continue
+                check(await limiter.peek_descriptors(*request_of(step)),
+                      expected)
                 check(await limiter.should_rate_limit(*request_of(step)),
                       expected)
             assert stats_of(limiter) == vector["stats"]
+            steps = [one for one in vector["steps"]
+                     if "error" not in one["expect"]]
+            for step in steps:
+                await limiter.reset_descriptors(*request_of(step)[:2])
+            for step in steps[:1]:
+                clock.now = step["request"]["now"]
+                check(await limiter.should_rate_limit(*request_of(step)),
+                      step["expect"])
 
     asyncio.run(run())
 
@@ -158,7 +178,7 @@ def test_forms_of_descriptors(made):
     assert answer.overall_code == "OK"
     assert [one.limit_remaining for one in answer.statuses] == [
         2, 1, 0, 0, 4294967295, 0]
-    assert answer.statuses[0].current_limit == (3, "MINUTE", "three", 60.0)
+    assert answer.statuses[0].current_limit == (3, "MINUTE", "three", 60.0, 1)
     assert answer.statuses[5].current_limit is None
     assert answer.header_status == 2
     assert (answer.source, answer.degraded, answer.metadata) == (
@@ -184,12 +204,13 @@ def test_own_hits_limits_and_refunds(made):
 def test_metadata(made):
     answer = made.should_rate_limit(
         "d", [[("b", "x"), ("c", "\u00e9")], Descriptor({"a": "1"}, 2,
-                                                        (5, "hour"))],
+                                                        (5, "hour", 2))],
         3, metadata=True)
+    assert answer.statuses[1].current_limit == (5, "HOUR", "", 7200, 2)
     assert answer.metadata["descriptors"] == [
         {"entries": ["b=x", "c=\u00e9"]},
-        {"entries": ["a=1"], "limit": "requests_per_unit:5 unit:HOUR",
-         "hitsAddend": 2}]
+        {"entries": ["a=1"], "hitsAddend": 2,
+         "limit": "requests_per_unit:5 unit:HOUR unit_multiplier:{value:2}"}]
     assert answer.metadata["domain"] == "d"
     assert answer.metadata["hitsAddend"] == 3
 
@@ -207,6 +228,8 @@ def test_metadata(made):
     (("d", [Descriptor({"a": "1"}, 2**64)]), ValueError, "from 0 to"),
     (("d", [Descriptor({"a": "1"}, None, (1, "eon"))]), ValueError,
      "the unit of a limit must be one of SECOND, .*, is 'eon'"),
+    (("d", [Descriptor({}, limit=(1, "day", 0))]), ValueError,
+     "unit_multiplier must be greater than 0, is 0"),
     (("d", [Descriptor({"a": "1"}, None, (-1, "day"))]), ValueError,
      "requests_per_unit must be from 0"),
     (("", [{"a": "1"}]), ValueError, "rate limit domain must not be empty"),

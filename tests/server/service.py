@@ -44,7 +44,7 @@ def compile_protos(root, *names):
     NAME=FOLDER, where NAME stands for the folder in `names`."""
     folder = tempfile.mkdtemp(prefix="limitree-protos-")
     done = protoc.main([
-        "protoc", f"-I{root}", f"--python_out={folder}",
+        "protoc", f"-I{root}", f"-I{PROTO}", f"--python_out={folder}",
         f"--grpc_python_out={folder}",
         f"-I{pathlib.Path(grpc_tools.__file__).parent / '_proto'}", *names])
     assert done == 0
@@ -53,9 +53,12 @@ def compile_protos(root, *names):
 
 compile_protos(PROTO, *ENVOY)
 compile_protos(f"limitree_rpc={PROTO}/limitree",
-               "limitree_rpc/v1/limiter.proto")
+               "limitree_rpc/v1/limiter.proto",
+               "limitree_rpc/v1/descriptors.proto")
 from limitree_rpc.v1 import limiter_pb2 as pb  # noqa: E402
 from limitree_rpc.v1 import limiter_pb2_grpc as pb_grpc  # noqa: E402
+from limitree_rpc.v1 import (  # noqa: E402
+    descriptors_pb2_grpc as descriptors_grpc)
 from envoy.extensions.common.ratelimit.v3 import (  # noqa: E402
     ratelimit_pb2)
 from envoy.service.ratelimit.v3 import rls_pb2 as rls  # noqa: E402

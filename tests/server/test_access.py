@@ -7,7 +7,9 @@ import grpc
 import httpx
 import pytest
 from authority import Authority
-from service import error_of, fails, path, pb, pb_grpc, request
+from google.protobuf import json_format
+from service import (
+    descriptors_grpc, error_of, fails, path, pb, pb_grpc, request, rls)
 
 TOKEN = "a-token-of-24-characters"
 PATHS = {"paths": [["user", "alex"]]}
@@ -89,6 +91,23 @@ def test_changes_over_grpc_need_the_token(serve, token_file):
         assert call(service, name) == UNAUTHENTICATED
     for name in ("Authorize", "Peek"):
         assert not call(service, name).limited
+
+
+def test_a_reset_of_descriptors_needs_the_token(serve, client, token_file):
+    service = serve("--http-listen", ANYWHERE, "--admin-token-file",
+                    token_file, listen=ANYWHERE)
+    web = client(service.http[0])
+    asked = {"domain": "d", "descriptors": [{"entries": [{"key": "a"}]}]}
+    for headers, status in (({}, 401), (bearer("x" * 24), 401),
+                            (bearer(TOKEN), 200)):
+        answer = web.post("/v1/descriptors/reset", json=asked, headers=headers)
+        assert answer.status_code == status
+    assert web.post("/v1/descriptors/peek", json=asked).status_code == 200
+    stub = descriptors_grpc.DescriptorsStub(service.channel())
+    message = json_format.ParseDict(asked, rls.RateLimitRequest())
+    assert error_of(lambda: stub.Reset(message))[0] == UNAUTHENTICATED
+    stub.Reset(message, metadata=[("authorization", f"Bearer {TOKEN}")])
+    assert stub.Peek(message).overall_code == rls.RateLimitResponse.OK
 
 
 def test_without_a_token_nobody_changes_buckets_from_elsewhere(serve):

@@ -19,7 +19,8 @@ def make_health(service):
     return health_pb2_grpc.HealthStub(service.channel())
 
 
-@pytest.mark.parametrize("name", ["", "ratelimit", "limitree.v1.Limiter"])
+@pytest.mark.parametrize("name", ["", "ratelimit", "limitree.v1.Limiter",
+                                  "limitree.v1.Descriptors"])
 def test_check(health, name):
     assert health.Check(asked(name)).status == SERVING
 

@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import subprocess
 import sys
 
 import grpc
@@ -9,7 +10,7 @@ import httpx
 import pytest
 from google.protobuf import json_format
 from raw import Client, framed
-from service import error_of, rls
+from service import COMMAND, error_of, rls
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 from servers import redis_server  # noqa: E402
@@ -69,6 +70,41 @@ def make_envoy(serve, store, tmp_path):
         return rls.Stub(service.channel()).ShouldRateLimit
 
     return start
+
+
+def test_windows_of_several_units(envoy):
+    ask_it = envoy()
+    limit = {"requests_per_unit": 5, "unit": HOUR, "unit_multiplier":
+             {"value": 24 * 365}}
+    plain, stated = ask_it(ask(user(), user("kim", limit=limit))).statuses
+    assert not plain.current_limit.HasField("unit_multiplier")
+    assert stated.current_limit.unit_multiplier.value == 24 * 365
+    assert (stated.current_limit.unit, stated.limit_remaining) == (HOUR, 4)
+    limit["unit_multiplier"]["value"] = 2**32 - 1
+    code, message = error_of(lambda: ask_it(ask(user(limit=limit))))
+    assert code == grpc.StatusCode.INVALID_ARGUMENT
+    assert "such a window takes more than 100 years" in message
+
+
+def test_the_command_line_shows_and_resets(serve, tmp_path):
+    path, store = tmp_path / "apis.yaml", f"shm://{tmp_path}/made"
+    path.write_text(DESCRIPTORS, encoding="ascii")
+    service = serve("--descriptors", path, "--store", store)
+    ask_it = rls.Stub(service.channel()).ShouldRateLimit
+
+    def run(command):
+        out = subprocess.run(
+            [COMMAND, command, "--from", "envoy", path, "apis", "user=alex",
+             "user=kim", "--store", store], check=True, capture_output=True,
+            text=True).stdout
+        return [line.split()[:5] for line in out.splitlines()[1:]]
+
+    ask_it(ask(user(hits_addend={"value": 3})))
+    full = ["user=kim", "3", "per", "HOUR", "3"]
+    for _ in range(2):
+        assert run("show") == [["user=alex", "3", "per", "HOUR", "0"], full]
+    assert run("reset") == [["user=alex", "3", "per", "HOUR", "3"], full]
+    assert ask_it(ask(user())).overall_code == OK
 
 
 def test_hits_are_counted(envoy):

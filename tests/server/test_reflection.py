@@ -9,7 +9,8 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 
 SERVICES = {"envoy.service.ratelimit.v3.RateLimitService",
             "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-            "grpc.reflection.v1alpha.ServerReflection", "limitree.v1.Limiter"}
+            "grpc.reflection.v1alpha.ServerReflection",
+            "limitree.v1.Descriptors", "limitree.v1.Limiter"}
 
 
 def test_a_client_finds_everything(service):

@@ -1,6 +1,7 @@
 """The vectors of envoy.json, asked of the service as it is installed: with the
 configuration and the variables of envoyproxy/ratelimit, over gRPC and /json,
 in memory and in Redis.  A preloaded library tells service and Redis the time.
+Who only looks gets the same answers, and after a reset the first one again.
 """
 
 import json
@@ -10,7 +11,7 @@ import sys
 import httpx
 import pytest
 from google.protobuf import json_format
-from service import error_of, grpc, rls
+from service import descriptors_grpc, error_of, grpc, rls
 from stopped_clock import StoppedClock
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
@@ -73,9 +74,16 @@ class GrpcClient:
 
     def __init__(self, service):
         self.ask = rls.Stub(service.channel()).ShouldRateLimit
+        self.others = descriptors_grpc.DescriptorsStub(service.channel())
 
     def answer(self, message):
         return self.ask(message)
+
+    def peek(self, message):
+        return self.others.Peek(message)
+
+    def reset(self, message):
+        self.others.Reset(message)
 
     def refusal(self, message):
         code, text = error_of(lambda: self.ask(message))
@@ -87,14 +95,22 @@ class JsonClient:
     """Asks /json."""
 
     def __init__(self, service):
-        self.url = service.http[0] + "/json"
+        self.url = service.http[0]
 
-    def post(self, message):
-        return httpx.post(self.url, timeout=60,
+    def post(self, message, page="/json"):
+        return httpx.post(self.url + page, timeout=60,
+                          headers={"content-type": "application/json"},
                           content=json_format.MessageToJson(message))
 
-    def answer(self, message):
-        got = self.post(message)
+    def peek(self, message):
+        return self.answer(message, "/v1/descriptors/peek")
+
+    def reset(self, message):
+        got = self.post(message, "/v1/descriptors/reset")
+        assert (got.status_code, got.json()) == (200, {})
+
+    def answer(self, message, page="/json"):
+        got = self.post(message, page)
         assert got.headers["content-type"] == "application/json"
         answer = json_format.Parse(got.text, rls.RateLimitResponse())
         is_over = answer.overall_code == rls.RateLimitResponse.OVER_LIMIT
@@ -169,5 +185,12 @@ def test_scenario(vector, client, variables, clock, serve, tmp_path):
         if "error" in expected:
             assert asking.refusal(message) == expected["error"]
         else:
+            check(asking.peek(message), expected)
             check(asking.answer(message), expected)
     assert stats_of(service) == vector["stats"]
+    good = [step for step in vector["steps"] if "error" not in step["expect"]]
+    for step in good:
+        asking.reset(asked(step["request"]))
+    for step in good[:1]:
+        clock.set(step["request"]["now"])
+        check(asking.answer(asked(step["request"])), step["expect"])

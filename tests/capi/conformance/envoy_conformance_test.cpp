@@ -1,6 +1,7 @@
 // The vectors of envoy.json through limitree.h alone: what a request of Envoy
 // is answered, and what statistics then say.  Over each store, and with both
-// ways to wait.
+// ways to wait.  A request that only looks gets the same answer, and after the
+// buckets of all requests are reset, all of them get their answers again.
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "core/store/redis/redis_server.hpp"
+#include "core/store/temporary_folder.hpp"
 #include "limitree.hpp"
 
 namespace limitree::conformance::envoy_conformance_test {
@@ -34,7 +36,7 @@ const json& envoy_vectors() {
   return file.at("vectors");
 }
 
-enum class Way { kMemory, kRedis, kRedisAsync };
+enum class Way { kMemory, kShared, kRedis, kRedisAsync };
 
 struct Case {
   const json* test;
@@ -48,7 +50,8 @@ struct Case {
 std::vector<Case> all() {
   std::vector<Case> all;
   for (const json& test : envoy_vectors()) {
-    for (const Way way : {Way::kMemory, Way::kRedis, Way::kRedisAsync}) {
+    for (const Way way :
+         {Way::kMemory, Way::kShared, Way::kRedis, Way::kRedisAsync}) {
       all.push_back({&test, way});
     }
   }
@@ -57,7 +60,7 @@ std::vector<Case> all() {
 
 struct CaseName {
   std::string operator()(const testing::TestParamInfo<Case>& info) const {
-    constexpr const char* kWays[] = {"Memory", "Redis", "RedisAsync"};
+    constexpr const char* kWays[] = {"Memory", "Shared", "Redis", "RedisAsync"};
     return info.param.test->at("name").get<std::string>() + "_" +
            kWays[static_cast<int>(info.param.way)];
   }
@@ -111,6 +114,7 @@ class Request {
   }
 
   const limitree_envoy_request* get() const { return &request_; }
+  void only_look(bool look) { request_.flags = look ? LIMITREE_ONLY_PEEKS : 0; }
 
  private:
   std::string domain_;
@@ -174,7 +178,8 @@ class EnvoyRunner {
     if (options.contains("local")) set("over_cache_size", "1000");
     if (options.contains("gquota")) set("quota_mode", "on");
     if (options.contains("gshadow")) set("shadow_mode", "on");
-    if (way_ != Way::kMemory) {
+    if (way_ == Way::kShared) set("store", "shm://" + folder_.path() + "/made");
+    if (way_ >= Way::kRedis) {
       set("store", "redis://127.0.0.1:" + std::to_string(server().port()));
       set("timeout", "10s");
       server().cli({"FLUSHALL"});
@@ -192,27 +197,27 @@ class EnvoyRunner {
   }
 
   void run(const json& step) {
-    const Request request(step.at("request"));
+    Request request(step.at("request"));
     now_ns_ = step.at("request").at("now").get<std::int64_t>() * kSecond;
+    for (const bool look : {true, false}) {
+      request.only_look(look);
+      ask(request, step.at("expect"));
+    }
+  }
+
+  // Forgets what the request of that step has counted.
+  void reset(const json& step) {
+    const Request request(step.at("request"));
     Given given;
-    given.statuses.resize(request.get()->descriptor_count);
-    path_cost(request, &given);
-    const json& expected = step.at("expect");
-    if (expected.contains("error")) {
-      EXPECT_EQ(given.status, LIMITREE_INVALID_ARGUMENT);
-      EXPECT_EQ(json(given.error), expected.at("error"));
-      return;
-    }
-    ASSERT_EQ(given.status, LIMITREE_OK) << given.error;
-    EXPECT_EQ(json(code_name(given.response.overall_code)),
-              expected.at("overall"));
-    EXPECT_EQ(given.response.status_count, given.statuses.size());
-    json statuses = json::array();
-    for (const auto& status : given.statuses) {
-      statuses.push_back(to_json(status));
-    }
-    EXPECT_EQ(statuses, expected.at("statuses"));
-    if (expected.contains("headers")) expect_headers(given, expected);
+    finish(&given, [&](limitree_error** error) {
+      return way_ == Way::kRedisAsync
+                 ? limitree_reset_descriptors_async(limiter_, request.get(),
+                                                    &given, error)
+                 : limitree_reset_descriptors(limiter_, request.get(), error);
+    });
+    const bool good = !step.at("expect").contains("error");
+    EXPECT_EQ(given.status, good ? LIMITREE_OK : LIMITREE_INVALID_ARGUMENT)
+        << given.error;
   }
 
   // The statistics, without those that are 0.
@@ -232,6 +237,27 @@ class EnvoyRunner {
   }
 
  private:
+  void ask(const Request& request, const json& expected) {
+    Given given;
+    given.statuses.resize(request.get()->descriptor_count);
+    path_cost(request, &given);
+    if (expected.contains("error")) {
+      EXPECT_EQ(given.status, LIMITREE_INVALID_ARGUMENT);
+      EXPECT_EQ(json(given.error), expected.at("error"));
+      return;
+    }
+    ASSERT_EQ(given.status, LIMITREE_OK) << given.error;
+    EXPECT_EQ(json(code_name(given.response.overall_code)),
+              expected.at("overall"));
+    EXPECT_EQ(given.response.status_count, given.statuses.size());
+    json statuses = json::array();
+    for (const auto& status : given.statuses) {
+      statuses.push_back(to_json(status));
+    }
+    EXPECT_EQ(statuses, expected.at("statuses"));
+    if (expected.contains("headers")) expect_headers(given, expected);
+  }
+
   static const redis::RedisServer& server() {
     static const redis::RedisServer server;
     return server;
@@ -258,15 +284,22 @@ class EnvoyRunner {
   }
 
   void path_cost(const Request& request, Given* given) {
+    finish(given, [&](limitree_error** error) {
+      return way_ == Way::kRedisAsync
+                 ? limitree_should_rate_limit_async(
+                       limiter_, request.get(), given, given->statuses.data(),
+                       given->statuses.size(), &given->response, error)
+                 : limitree_should_rate_limit(
+                       limiter_, request.get(), given->statuses.data(),
+                       given->statuses.size(), &given->response, error);
+    });
+  }
+
+  // Makes a call, and waits for its answer.
+  template <typename Call>
+  void finish(Given* given, const Call& call) {
     limitree_error* error = nullptr;
-    given->status =
-        way_ == Way::kRedisAsync
-            ? limitree_should_rate_limit_async(
-                  limiter_, request.get(), given, given->statuses.data(),
-                  given->statuses.size(), &given->response, &error)
-            : limitree_should_rate_limit(
-                  limiter_, request.get(), given->statuses.data(),
-                  given->statuses.size(), &given->response, &error);
+    given->status = call(&error);
     if (error != nullptr) given->error = limitree_error_message(error);
     limitree_error_free(error);
     if (given->status == LIMITREE_PENDING) wait();
@@ -297,6 +330,7 @@ class EnvoyRunner {
   }
 
   const Way way_;
+  const TemporaryFolder folder_{"envoy"};
   std::int64_t now_ns_ = 0;
   int completed_ = 0;
   limitree_config* config_ = nullptr;
@@ -313,6 +347,11 @@ TEST_P(EnvoyConformance, Case) {
     runner.run(step);
   }
   EXPECT_EQ(runner.stats(), test.at("stats"));
+  for (const json& step : test.at("steps")) runner.reset(step);
+  for (const json& step : test.at("steps")) {
+    SCOPED_TRACE("again: " + step.dump());
+    runner.run(step);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Vectors, EnvoyConformance, testing::ValuesIn(all()),

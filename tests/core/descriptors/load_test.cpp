@@ -138,6 +138,14 @@ TEST(LoadDescriptors, Mistakes) {
       // What envoyproxy/ratelimit does not know.
       {kStart + "- {key: a, rate_limit: {unit: day, period: 5m}}",
        "3:44: unit and period exclude each other"},
+      {kStart + "- {key: a, rate_limit: {period: 5m, unit_multiplier: 2}}",
+       "3:54: unit_multiplier and period exclude each other"},
+      {kStart + "- {key: a, rate_limit: {unit: day, unit_multiplier: 0}}",
+       "3:53: unit_multiplier must be greater than 0, is 0"},
+      {kStart + "- {key: a, rate_limit: {unit: year, unit_multiplier: 101}}",
+       "3:54: unit_multiplier 101: such a window takes more than 100 years"},
+      {kStart + "- {key: a, rate_limit: {unlimited: true, unit_multiplier: 2}}",
+       "3:59: should not specify unit_multiplier when unlimited"},
       {kStart + "- {key: a, rate_limit: {period: 5x}}",
        "3:33: period must be a duration such as 500ms, 15s, 3m, 2h, 1d, is "
        "\"5x\""},

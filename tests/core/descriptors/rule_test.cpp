@@ -56,6 +56,29 @@ TEST(WindowRule, IsAFixedWindowFromTheEpoch) {
   }
 }
 
+TEST(WindowRule, HasAsManyUnitsAsItsMultiplierSays) {
+  const Rule rule = window_rule(120, LimitUnit::kMinute, 10);
+  EXPECT_EQ(rule.unit, LimitUnit::kMinute);
+  EXPECT_EQ(rule.unit_multiplier, 10U);
+  EXPECT_EQ(rule.limit.period, std::chrono::minutes(10));
+  EXPECT_EQ(rule.limit.rate.capacity, 120);
+  EXPECT_EQ(rule.limit.rate.emission_interval, std::chrono::seconds(5));
+  EXPECT_EQ(rule.limit.rules->align, Align::kEpoch);
+  EXPECT_EQ(rule.limit.suffix, "#10m!fw");
+  EXPECT_EQ(rule_in_words(rule), "120 per 10 MINUTE");
+  // The next rule of this unit is as before.
+  EXPECT_EQ(window_rule(1, LimitUnit::kMinute).limit.suffix, "#minute!fw");
+}
+
+TEST(WindowRule, IsNotLongerThan100Years) {
+  EXPECT_EQ(unit_length(LimitUnit::kYear, 100),
+            std::chrono::hours(24 * 365 * 100));
+  EXPECT_FALSE(unit_length(LimitUnit::kYear, 101));
+  EXPECT_FALSE(unit_length(LimitUnit::kYear, UINT32_MAX));
+  EXPECT_FALSE(unit_length(LimitUnit::kSecond, UINT32_MAX));
+  EXPECT_FALSE(unit_length(LimitUnit::kSecond, 0));
+}
+
 TEST(WindowRule, AnyNumberIsABucket) {
   EXPECT_TRUE(window_rule(0, LimitUnit::kDay).denies_all());
   EXPECT_EQ(window_rule(0, LimitUnit::kDay).limit.rate.capacity, 1);
@@ -71,6 +94,9 @@ TEST(Rule, SuffixTellsUnitAndAlgorithm) {
   EXPECT_EQ(rule_of("unit: minute").limit.suffix, "#minute!fw");
   EXPECT_EQ(rule_of("unit: Hour").limit.suffix, "#hour!fw");
   EXPECT_EQ(rule_of("period: 5m").limit.suffix, "#5m!fw");
+  EXPECT_EQ(rule_of("unit: minute, unit_multiplier: 5").limit.suffix, "#5m!fw");
+  EXPECT_EQ(rule_of("unit: minute, unit_multiplier: 1").limit.suffix,
+            "#minute!fw");
   EXPECT_EQ(rule_of("unit: day, algorithm: gcra").limit.suffix, "#day");
   EXPECT_EQ(rule_of("unit: day, algorithm: sliding_tail, requests_per_unit: 2")
                 .limit.suffix,
@@ -95,6 +121,12 @@ TEST(Rule, Extensions) {
   rule = rule_of("unit: minute, requests_per_unit: 30, overrun: {percent: 20}");
   EXPECT_EQ(rule.limit.algorithm, Algorithm::kFixedWindow);
   EXPECT_EQ(ceiling_of(rule.limit, kFullPressure), 36);
+
+  rule = rule_of(
+      "unit: minute, unit_multiplier: 2, requests_per_unit: 30, "
+      "algorithm: gcra");
+  EXPECT_EQ(rule.unit_multiplier, 2U);
+  EXPECT_EQ(rule.limit.rate.emission_interval, std::chrono::seconds(4));
 
   rule = rule_of("unit: minute, algorithm: token_bucket");
   EXPECT_TRUE(rule.denies_all());

@@ -81,6 +81,7 @@ class RandomFile {
         "unit: month",
         "unit: year",
         "period: 1.5s",
+        "unit: second, unit_multiplier: 7",
         "unit: second, algorithm: gcra, burst: 2",
         "unit: minute, algorithm: sliding_log",
         "unit: second, algorithm: sliding_window",
@@ -88,7 +89,7 @@ class RandomFile {
         "unit: second, overrun: {percent: 50}"};
     if (pick(8) == 0) return "{unlimited: true}";
     return "{requests_per_unit: " + std::to_string(pick(4)) + ", " +
-           std::string(kLengths[pick(11)]) + "}";
+           std::string(kLengths[pick(12)]) + "}";
   }
 
   std::mt19937& random_;

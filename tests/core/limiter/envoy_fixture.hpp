@@ -33,7 +33,7 @@ inline std::shared_ptr<const Descriptors> descriptors_of(
 }
 
 // A request: "a=1", "b=2,c=3", or with what follows a ';': hits=5, limit=3/2
-// (a unit by its number), back.
+// (a unit by its number), or limit=3/2/10 with its multiplier, back.
 class EnvoyRequest {
  public:
   EnvoyRequest(std::string_view domain, const std::vector<std::string>& texts) {
@@ -67,13 +67,18 @@ class EnvoyRequest {
     while (!rest.empty()) {
       const auto [part, others] = split(rest, ';');
       const auto [name, value] = split(part, '=');
-      const auto [number, unit] = split(value, '/');
+      const auto [number, length] = split(value, '/');
+      const auto [unit, multiplier] = split(length, '/');
       if (name == "hits") asked.hits_addend = std::stoull(std::string(number));
       if (name == "back") asked.is_negative_hits = true;
       if (name == "limit") {
         asked.limit = RequestLimit{
             static_cast<std::uint32_t>(std::stoul(std::string(number))),
             std::stoi(std::string(unit))};
+        if (!multiplier.empty()) {
+          asked.limit->unit_multiplier =
+              static_cast<std::uint32_t>(std::stoul(std::string(multiplier)));
+        }
       }
       rest = others;
     }
@@ -118,10 +123,22 @@ class EnvoyTest : public testing::Test {
                     descriptors_of(yaml));
   }
 
-  std::string path_cost(const std::vector<std::string>& descriptors) {
+  std::string path_cost(const std::vector<std::string>& descriptors,
+                        Purpose purpose = Purpose::kCount) {
     EnvoyRequest request("d", descriptors);
+    request.get().purpose = purpose;
     const Status status = limiter->should_rate_limit(request.get(), &answer);
     return status.ok() ? text_of(answer) : status.error().messages.front();
+  }
+
+  std::string peek(const std::vector<std::string>& descriptors) {
+    return path_cost(descriptors, Purpose::kPeek);
+  }
+
+  std::string reset(const std::vector<std::string>& descriptors) {
+    EnvoyRequest request("d", descriptors);
+    const Status status = limiter->reset(request.get());
+    return status.ok() ? "" : status.error().messages.front();
   }
 
   HitTally tally(std::string_view key) {

@@ -55,6 +55,33 @@ TEST_F(EnvoyTest, StatedLimits) {
   EXPECT_EQ(tally("d.x_1").total_hits, 5);
 }
 
+// Windows of ten minutes from the epoch on, in rules and in requests.
+TEST_F(EnvoyTest, WindowsOfSeveralUnits) {
+  make(
+      "domain: d\ndescriptors:\n"
+      "- {key: a, rate_limit: {unit: minute, unit_multiplier: 10, "
+      "requests_per_unit: 2}}\n");
+  EXPECT_EQ(path_cost({"a=1;hits=2"}), "OK: ok 0");
+  EXPECT_EQ(answer.statuses[0].unit, LimitUnit::kMinute);
+  EXPECT_EQ(answer.statuses[0].unit_multiplier, 10U);
+  EXPECT_EQ(answer.statuses[0].period, seconds(600));
+  const Duration left = answer.statuses[0].outcome.until_reset;
+  EXPECT_EQ((clock.now() + left).time_since_epoch() % seconds(600),
+            Duration(0));
+  clock.advance(left - Duration(1));
+  EXPECT_EQ(path_cost({"a=1"}), "OVER: over 0");
+  clock.advance(Duration(1));
+  EXPECT_EQ(path_cost({"a=1"}), "OK: ok 1");
+  // A request that states the same window meets the same counter.
+  EXPECT_EQ(path_cost({"a=1;limit=5/2/10"}), "OK: ok 3");
+  EXPECT_EQ(answer.statuses[0].unit_multiplier, 10U);
+  EXPECT_EQ(path_cost({"a=1;limit=5/2/9"}), "OK: ok 4");
+  EXPECT_EQ(path_cost({"a=1;limit=5/2"}), "OK: ok 4");
+  EXPECT_EQ(path_cost({"a=1;limit=5/6/101"}),
+            "descriptor 0 states a limit with the unit_multiplier 101: such a "
+            "window takes more than 100 years");
+}
+
 TEST_F(EnvoyTest, GivesBack) {
   make(kTwo);
   EXPECT_EQ(path_cost({"a=1;hits=3"}), "OK: ok 0");

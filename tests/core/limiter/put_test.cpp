@@ -133,6 +133,35 @@ TEST_F(LimiterPutTest, AReloadKeepsAddedNamesAndTakesReplacedOnesBack) {
   EXPECT_EQ(left({"user", "alex"}), 14);
 }
 
+TEST_F(LimiterPutTest, RemovesOnlyWhatItHasAdded) {
+  put("view", "limits: {count: 4, period: 1m, unit: tokens, hold: 1m}");
+  put("job", "limits: 9/m");
+  EXPECT_TRUE(limiter().remove("view").ok());
+  EXPECT_EQ(left({"view"}), -1);
+  EXPECT_EQ(left({"job"}), 8);
+  EXPECT_EQ(left({"user", "alex"}), 15);
+  // No limit counts tokens any more.
+  const UnitCost tokens[] = {{"tokens", 1}};
+  const Strings alex = {"user", "alex"};
+  const PathCost path_cost{alex, 1};
+  Decision decision;
+  EXPECT_EQ(limiter()
+                .decide(Operation::kPeek, {{&path_cost, 1}, tokens}, nullptr,
+                        &decision)
+                .code(),
+            Code::kInvalidArgument);
+  for (const std::string_view name : {"view", "user", "other"}) {
+    const Status status = limiter().remove(name);
+    EXPECT_EQ(status.code(), Code::kUnknownRoot) << name;
+    EXPECT_EQ(status.error().messages.at(0),
+              "no top-level name \"" + std::string(name) + "\" was put");
+  }
+  put("view", "limits: 3/m");  // its bucket is that of other limits
+  EXPECT_EQ(left({"view"}), 2);
+  ASSERT_TRUE(limiter().remove("view").ok());
+  EXPECT_TRUE(limiter().reload(*tree_of("schema: {view: {limits: 9/m}}")).ok());
+}
+
 // Rules other than GCRA, and the limits of a process that decides alone.
 TEST_F(LimiterPutTest, TheNewNameHasAllThatALoadedOneHas) {
   options_.local_share = {1, 2};

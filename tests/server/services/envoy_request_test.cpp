@@ -53,6 +53,8 @@ std::string full_request() {
       protozero::pbf_writer limit(descriptor, 2);
       limit.add_uint32(1, 42);
       limit.add_enum(2, LIMITREE_UNIT_HOUR);
+      protozero::pbf_writer multiplier(limit, 3);
+      multiplier.add_uint32(1, 12);
     }
     {
       protozero::pbf_writer hits(descriptor, 3);
@@ -84,6 +86,7 @@ TEST(EnvoyRequest, ReadsAllFields) {
                           LIMITREE_NEGATIVE_HITS});
   EXPECT_EQ(second.requests_per_unit, 42u);
   EXPECT_EQ(second.unit, LIMITREE_UNIT_HOUR);
+  EXPECT_EQ(second.unit_multiplier, 12u);
   EXPECT_EQ(second.hits_addend, UINT64_MAX);
 }
 

@@ -41,6 +41,22 @@ TEST(EnvoyResponse, HasALimitWithItsName) {
                                    "\x18\xc8\x01\x22\x03\x08\x82\x01"s);
 }
 
+TEST(EnvoyResponse, HasTheMultiplierOfItsUnitUnlessThatIsOne) {
+  std::array statuses = {limited("")};
+  statuses[0].unit_multiplier = 1;
+  const std::string rest = "\x18\xc8\x01\x22\x03\x08\x82\x01"s;
+  EXPECT_EQ(written(statuses), kOverall +
+                                   "\x12\x11\x08\x02\x12\x05"
+                                   "\x08\xac\x02\x10\x03"s +
+                                   rest);
+  statuses[0].unit_multiplier = 300;
+  EXPECT_EQ(written(statuses), kOverall +
+                                   "\x12\x16\x08\x02\x12\x0a"
+                                   "\x08\xac\x02\x10\x03"
+                                   "\x22\x03\x08\xac\x02"s +
+                                   rest);
+}
+
 TEST(EnvoyResponse, HasANameThatIsLong) {
   const std::string name(200, 'n');
   const std::array statuses = {limited(name)};

@@ -6,12 +6,12 @@ namespace limitree::server {
 namespace {
 
 TEST(Descriptors, KnowTheServicesOfTheServer) {
-  EXPECT_EQ(
-      DescriptorIndex::own().services(),
-      (std::vector<std::string>{
-          "envoy.service.ratelimit.v3.RateLimitService",
-          "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
-          "grpc.reflection.v1alpha.ServerReflection", "limitree.v1.Limiter"}));
+  EXPECT_EQ(DescriptorIndex::own().services(),
+            (std::vector<std::string>{
+                "envoy.service.ratelimit.v3.RateLimitService",
+                "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection",
+                "grpc.reflection.v1alpha.ServerReflection",
+                "limitree.v1.Descriptors", "limitree.v1.Limiter"}));
 }
 
 TEST(Descriptors, FindAFileByItsNameAndByAllThatIsInIt) {

@@ -46,6 +46,18 @@ TEST(EnvoyAnswer, LeavesOutWhatIsZero) {
       "{\"code\":\"OK\",\"limitRemaining\":4294967295}]}");
 }
 
+TEST(EnvoyAnswer, HasTheMultiplierOfItsUnitUnlessThatIsOne) {
+  limitree_envoy_response response{};
+  response.overall_code = LIMITREE_CODE_OVER_LIMIT;
+  limitree_descriptor_status status = denied();
+  status.unit_multiplier = 10;
+  EXPECT_EQ(
+      text_of(response, {status}),
+      "{\"overallCode\":\"OVER_LIMIT\",\"statuses\":[{\"code\":\"OVER_LIMIT\","
+      "\"currentLimit\":{\"requestsPerUnit\":1,\"unit\":\"MINUTE\","
+      "\"unitMultiplier\":10},\"durationUntilReset\":\"34s\"}]}");
+}
+
 TEST(EnvoyAnswer, HasWhatIsNotZero) {
   limitree_descriptor_status status{};
   status.code = LIMITREE_CODE_OK;

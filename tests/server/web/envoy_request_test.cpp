@@ -29,6 +29,9 @@ std::string text_of(const limitree_envoy_request& request) {
     if ((one.flags & LIMITREE_HAS_LIMIT) != 0) {
       text += " !" + std::to_string(one.requests_per_unit) + '/' +
               std::to_string(one.unit);
+      if (one.unit_multiplier != 0) {
+        text += 'x' + std::to_string(one.unit_multiplier);
+      }
     }
     if ((one.flags & LIMITREE_NEGATIVE_HITS) != 0) text += " -";
   }
@@ -63,6 +66,9 @@ TEST(EnvoyJson, NamesAreInBothStyles) {
                      {"hits_addend": 0, "is_negative_hits": false,
                       "limit": {"requests_per_unit": "0", "unit": 3}}]})"),
             " +7 | +0 !0/3");
+  EXPECT_EQ(read(R"({"descriptors": [{"limit": {"unitMultiplier": 10}},
+                                     {"limit": {"unit_multiplier": "7"}}]})"),
+            " | !0/0x10 | !0/0x7");
 }
 
 TEST(EnvoyJson, NullIsAbsent) {

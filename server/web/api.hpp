@@ -1,0 +1,27 @@
+// What all pages of /v1 have in common: who may ask, and how they tell errors.
+
+#ifndef LIMITREE_SERVER_WEB_API_HPP
+#define LIMITREE_SERVER_WEB_API_HPP
+
+#include <string_view>
+
+#include "http/exchange.hpp"
+
+namespace limitree::server {
+
+// Ends the request with an error as application/problem+json.
+void answer_problem(Exchange* exchange, int status, std::string_view detail);
+
+// Answers and returns false if the body is not said to be JSON: a page of
+// another site can send other types without a preflight request.
+bool takes_json(Exchange* exchange);
+
+// Tells a client that it needs the admin token.
+void refuse_without_token(Exchange* exchange);
+
+// Answers and returns false if the client may not change buckets.
+bool lets_change(Exchange* exchange);
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_WEB_API_HPP

@@ -1,0 +1,31 @@
+// /v1/limits/NAME: limits that a control plane puts beside those of the file.
+
+#ifndef LIMITREE_SERVER_WEB_LIMIT_PAGES_HPP
+#define LIMITREE_SERVER_WEB_LIMIT_PAGES_HPP
+
+#include "decisions/put_limits.hpp"
+#include "http/handler.hpp"
+#include "net/access.hpp"
+
+namespace limitree::server {
+
+// Belongs to the thread of one loop.
+class LimitPages {
+ public:
+  // Both outlive this.  Everybody needs the token.
+  LimitPages(PutLimits* limits, const AdminToken* token)
+      : limits_(limits), token_(token) {}
+
+  void add_to(HandlerTable* handlers);
+
+ private:
+  bool lets_in(Exchange* exchange) const;
+  void serve(Exchange* exchange) const;
+
+  PutLimits* limits_;
+  const AdminToken* token_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_WEB_LIMIT_PAGES_HPP
