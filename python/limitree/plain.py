@@ -31,7 +31,8 @@ class PlainLimit:
     count: int
     period: float
     burst: int
-    name: str  #: in keys and policies: "5/1s", "30/1m-burst10"
+    #: In keys and policies: "5/1s", "30/1m-burst10", "5/1h-fixed_window".
+    name: str
 
     def __str__(self) -> str:
         """In words: "5 per 1 second"."""
@@ -53,7 +54,7 @@ class PlainLimit:
 
 def text_of_name(name: str) -> str:
     """Return the text of a limit by its name: "30/1m burst 10"."""
-    return name.replace("-burst", " burst ")
+    return name.replace("-burst", " burst ").replace("-", " ")
 
 
 def joined(first: Segment, key: Segment) -> bytes:
@@ -63,18 +64,56 @@ def joined(first: Segment, key: Segment) -> bytes:
     return b"%d:%b%b" % (len(one), one, other)
 
 
-def parse(text: str) -> list[PlainLimit]:
+#: The algorithms by the names that Flask-Limiter, slowapi and their library
+#: `limits` have for them, and the words for the same counts.
+STRATEGIES = {"fixed-window": "fixed_window first",
+              "moving-window": "sliding_log",
+              "sliding-window-counter": "sliding_tail"}
+
+
+def algorithm_of(strategy: str | None) -> str:
+    """Return the words that a `strategy` puts behind a rate; "" for None.
+
+    It is a name of STRATEGIES, or such words: "gcra", "fixed_window".  Raises
+    ConfigError for other texts, TypeError unless it is a str.
+    """
+    if strategy is None:
+        return ""
+    if not isinstance(strategy, str):
+        raise TypeError("strategy must be a str such as 'fixed-window', not "
+                        f"{type(strategy).__name__}")
+    words = STRATEGIES.get(strategy, strategy)
+    try:
+        rates = _native.parse_rates(f"1/s {words}")
+    except ConfigError:
+        rates = []
+    if len(rates) != 1 or not rates[0][4] or rates[0][:3] != (1, 1.0, 1):
+        raise ConfigError(
+            f"there is no strategy {strategy!r}: known are "
+            + ", ".join([*STRATEGIES, "gcra"])
+            + ", and the algorithms of a limits.yaml")
+    return words
+
+
+def parse(text: str, algorithm: str = "") -> list[PlainLimit]:
     """Return the limits in `text` without duplicates.
 
     The grammar is that of ``limits:`` in a limits.yaml: ``5/second``,
-    ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``.  Raises
-    ConfigError for other texts, TypeError unless it is a str.
+    ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``,
+    ``5/minute fixed_window``.  Limits that name no algorithm have `algorithm`,
+    the result of `algorithm_of`.  Raises ConfigError for other texts,
+    TypeError unless it is a str.
     """
     if not isinstance(text, str):
         raise TypeError("limits must be a str such as '5/second', not "
                         f"{type(text).__name__}")
-    limits = [PlainLimit(*one) for one in _native.parse_rates(text)]
-    return list(dict.fromkeys(limits))
+    limits: dict[PlainLimit, None] = {}
+    for *rate, names_one in _native.parse_rates(text):
+        if algorithm and not names_one:
+            words = f"{text_of_name(rate[3])} {algorithm}"
+            rate = [*_native.parse_rates(words)[0][:4]]
+        limits[PlainLimit(*rate)] = None
+    return list(limits)
 
 
 class Ruled(Protocol):
