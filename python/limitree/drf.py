@@ -9,6 +9,7 @@ processes that share its store, and without a cache.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Union, cast
@@ -29,6 +30,7 @@ from limitree.path_costs import (
 )
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
+from limitree.plain import algorithm_of
 from limitree.response_holds import Reserve, reserve_of
 from limitree.web import logger
 
@@ -264,7 +266,8 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     """A rate for each key that ``get_cache_key`` returns.
 
     ``rate``, ``scope``, ``THROTTLE_RATES``, ``get_rate`` and ``parse_rate`` are
-    those of REST framework; ``cache`` and ``timer`` are not used.
+    those of REST framework; ``cache`` and ``timer`` are not used.  A rate may
+    name its algorithm, as in "5/min sliding_log".
     """
 
     def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
@@ -273,10 +276,12 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         self.key = self.get_cache_key(request, view)
         if self.key is None:
             return
-        num_requests, duration = self.parse_rate(self.rate)
+        rate, words = _rate_and_words(self.rate)
+        num_requests, duration = self.parse_rate(rate)
         assert num_requests is not None and duration is not None
         current().put_rate(ask, self.scope or type(self).__qualname__,
-                           (num_requests, duration), str(self.key),
+                           f"{num_requests}/{duration}{words}" if words
+                           else (num_requests, duration), str(self.key),
                            self.throttle_cost(request, view))
 
     def _answer(self, allowed: bool) -> bool:
@@ -285,6 +290,19 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     def throttle_success(self) -> bool:
         """Called for a request that is allowed."""
         return True
+
+
+@functools.lru_cache(maxsize=256)
+def _rate_and_words(rate: str) -> tuple[str, str]:
+    """Return "5/min" and " sliding_log" of both in one text.
+
+    All else is for `parse_rate`, which a subclass may have its own.
+    """
+    rest, _, words = rate.partition(" ") if isinstance(rate, str) else ("",) * 3
+    try:
+        return (rest, f" {algorithm_of(words)}") if words else (rate, "")
+    except ConfigError:
+        return rate, ""
 
 
 class AnonRateThrottle(SimpleRateThrottle, throttling.AnonRateThrottle):

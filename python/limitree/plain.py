@@ -66,6 +66,7 @@ def joined(first: Segment, key: Segment) -> bytes:
 
 #: The algorithms by the names that Flask-Limiter, slowapi and their library
 #: `limits` have for them, and the words for the same counts.
+#: A limit with a burst is a token bucket all the same: those have none.
 STRATEGIES = {"fixed-window": "fixed_window first",
               "moving-window": "sliding_log",
               "sliding-window-counter": "sliding_tail"}
@@ -95,24 +96,36 @@ def algorithm_of(strategy: str | None) -> str:
     return words
 
 
+#: The most units of a sliding_log, which keeps an instant for each of them.
+_MAX_LOG = 10_000
+
+
+def _with(algorithm: str, rate: list[Any]) -> list[Any]:
+    """Return `rate`, of which no algorithm was said, with this one."""
+    count, _, burst, name = rate
+    if not algorithm or burst != count:
+        return rate
+    if algorithm == "sliding_log" and count > _MAX_LOG:
+        algorithm = "sliding_window"
+    return list(_native.parse_rates(f"{name} {algorithm}")[0][:4])
+
+
 def parse(text: str, algorithm: str = "") -> list[PlainLimit]:
     """Return the limits in `text` without duplicates.
 
     The grammar is that of ``limits:`` in a limits.yaml: ``5/second``,
     ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``,
-    ``5/minute fixed_window``.  Limits that name no algorithm have `algorithm`,
-    the result of `algorithm_of`.  Raises ConfigError for other texts,
-    TypeError unless it is a str.
+    ``5/minute fixed_window``.  `algorithm`, the result of `algorithm_of`, is
+    that of limits which name none and have no burst.  Raises ConfigError for
+    other texts, TypeError unless it is a str.
     """
     if not isinstance(text, str):
         raise TypeError("limits must be a str such as '5/second', not "
                         f"{type(text).__name__}")
     limits: dict[PlainLimit, None] = {}
     for *rate, names_one in _native.parse_rates(text):
-        if algorithm and not names_one:
-            words = f"{text_of_name(rate[3])} {algorithm}"
-            rate = [*_native.parse_rates(words)[0][:4]]
-        limits[PlainLimit(*rate)] = None
+        limits[PlainLimit(*(rate if names_one
+                            else _with(algorithm, rate)))] = None
     return list(limits)
 
 
@@ -180,8 +193,10 @@ class PlainLimits:
     `update`, which costs nothing if there are no new rules.
     """
 
-    def __init__(self, root: str = "view") -> None:
+    def __init__(self, root: str = "view", strategy: str | None = None
+                 ) -> None:
         self.root = root  #: the top-level name
+        self._algorithm = algorithm_of(strategy)
         self._scopes: dict[str, dict[tuple[str, ...], PlainLimit]] = {}
         self._rules: dict[tuple[str, str, bool], PlainRule] = {}
         self._count = 0
@@ -203,7 +218,7 @@ class PlainLimits:
             return known
         if not scope or "*" in scope:
             raise ValueError(f"a scope must be a name without *, is {scope!r}")
-        limits = parse(text)
+        limits = parse(text, self._algorithm)
         rule = PlainRule(self.root, scope, tuple(limits),
                          _tails(limits, varies))
         with self._lock:

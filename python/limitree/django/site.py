@@ -41,7 +41,7 @@ class Site:
 
     def __init__(self, found: conf.Conf) -> None:
         self.conf = found
-        self._plain = PlainLimits(ROOT)
+        self._plain = PlainLimits(ROOT, found.strategy)
         self._rates: dict[tuple[str, RateText, bool],
                           tuple[PlainRule, bool]] = {}
         limits = found.limits

@@ -86,8 +86,10 @@ class Limiter(Site):
     limits are at the routes.  ``store``, ``clock`` and ``options`` are those of
     AsyncLimiter.  ``key_func`` returns the key of the caller, by default the
     address of the client.  ``default_limits`` are texts for every route without
-    its own decorator that is added after `init_app`.  ``headers`` and ``reset``
-    are those of Decision.headers.
+    its own decorator that is added after `init_app`.  ``strategy`` is the
+    algorithm of texts that name none: "fixed-window", "moving-window" or
+    "sliding-window-counter", as in slowapi, or one of limitree's.  ``headers``
+    and ``reset`` are those of Decision.headers.
 
     Routes may also have limits as decorators, as in slowapi: `limit`,
     `shared_limit` and `exempt`.
@@ -97,7 +99,8 @@ class Limiter(Site):
                  *, app: FastAPI | None = None,
                  limits: Limits | AsyncLimiter | None = None,
                  store: str = "memory://",
-                 default_limits: Iterable[str] = (), enabled: bool = True,
+                 default_limits: Iterable[str] = (),
+                 strategy: str | None = None, enabled: bool = True,
                  headers: Style = "ietf", reset: Reset = "delta",
                  clock: Clock | None = None, **options: object) -> None:
         if isinstance(key_func, FastAPI):  # an application is callable, too
@@ -105,7 +108,7 @@ class Limiter(Site):
         check_style(headers, reset)
         if isinstance(default_limits, str):
             default_limits = [default_limits]
-        super().__init__(key_func, limits, store, enabled,
+        super().__init__(key_func, limits, store, strategy, enabled,
                          {"clock": clock, **options})
         self._default = [RateLimit(text) for text in default_limits]
         for one in self._default:

@@ -26,9 +26,10 @@ class Site:
 
     def __init__(self, key_func: Callable[..., Any] | ClientIp,
                  limits: Limits | AsyncLimiter | None, store: str,
-                 enabled: bool, options: dict[str, Any]) -> None:
+                 strategy: str | None, enabled: bool, options: dict[str, Any]
+                 ) -> None:
         self.enabled = enabled  #: whether anything is asked at all
-        self.plain = PlainLimits(_ROOT)  #: the limits given as texts
+        self.plain = PlainLimits(_ROOT, strategy)  #: the limits given as texts
         self._lifespan = LimiterLifespan(
             NO_LIMITS if limits is None else limits, store, options)
         self.plain.update(self._lifespan)  # the name must be free

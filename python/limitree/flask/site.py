@@ -60,7 +60,7 @@ class Site:
         self._registry = registry
         self.app = app
         self.settings = settings
-        self.plain = PlainLimits()
+        self.plain = PlainLimits(strategy=settings.strategy)
         self.core = self._new_core()
         self._bounds: dict[tuple[str, str], list[Bound]] = {}
         self._version = -1
@@ -261,7 +261,7 @@ class Site:
             raise RuntimeError("buckets in a store are not forgotten all at "
                                "once: reset a caller, or empty the store")
         old = self.core
-        self.plain = PlainLimits()
+        self.plain = PlainLimits(strategy=self.settings.strategy)
         self.core = self._new_core()
         self._bounds = {}
         old.close()
