@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from limitree import _native
 from limitree.demand import Segment
@@ -17,9 +17,18 @@ from limitree.errors import ConfigError
 from limitree.limits import Replace
 from limitree.locks import ForkLock
 
+if TYPE_CHECKING:
+    from limitree.aio import AsyncLimiter
+    from limitree.decision import Level
+    from limitree.limiter import Limiter
+
 #: The maximum number of different limits in one PlainLimits.  If texts are
 #: computed for each request, a mistake must not fill the memory.
 MAX_LIMITS = 10_000
+
+#: Marks the names of buckets whose scope a function returns.  That scope is a
+#: part of the key: otherwise each scope would be a new node of the tree.
+COMPUTED = "@()"
 
 _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -253,6 +262,40 @@ class PlainLimits:
             if self._news:
                 limiter.put(self.root, self.node(), replace="added")
                 self._news = False
+
+    def paths_of(self, key: Segment) -> list[tuple[Segment, ...]]:
+        """Return the paths to the buckets of a caller, as far as known.
+
+        Without those whose key is made of more than the caller's.
+        """
+        return list(dict.fromkeys(path for rule in self
+                                  if COMPUTED not in rule.scope
+                                  for path in rule.paths(key)))
+
+    def levels_of(self, limiter: Limiter, key: Segment) -> list[Level]:
+        """Return where a caller stands in all limits of `limiter`."""
+        self.update(limiter)
+        return [level for path in self.paths_of(key) for level in
+                limiter.peek(*path, cost=0, levels=True).levels or ()]
+
+    async def levels_of_awaited(self, limiter: AsyncLimiter, key: Segment
+                                ) -> list[Level]:
+        """The same on the event loop."""
+        self.update(limiter)
+        return [level for path in self.paths_of(key) for level in
+                (await limiter.peek(*path, cost=0, levels=True)).levels or ()]
+
+    def reset(self, limiter: Limiter, key: Segment) -> None:
+        """Forget what a caller has used."""
+        self.update(limiter)
+        for path in self.paths_of(key):
+            limiter.reset(*path)
+
+    async def reset_awaited(self, limiter: AsyncLimiter, key: Segment) -> None:
+        """The same on the event loop."""
+        self.update(limiter)
+        for path in self.paths_of(key):
+            await limiter.reset(*path)
 
     def node(self) -> dict[str, object]:
         """Return the content of the top-level name."""

@@ -11,7 +11,6 @@ from flask.cli import AppGroup
 
 from limitree.decision import Decision
 from limitree.errors import StoreError
-from limitree.flask.rules import COMPUTED
 from limitree.limiter import shown_store
 from limitree.web import table
 
@@ -106,14 +105,7 @@ def _paths(site: Site, segments: tuple[str, ...], path: bool
         for method in route.methods or ():
             site.bounds(route.endpoint, method)  # makes their plain rules known
     site.plain.update(site.core)
-    seen = set()
-    for rule in site.plain:
-        if COMPUTED in rule.scope:  # only a request tells its scope
-            continue
-        for one in rule.paths(segments[0]):
-            if one not in seen:
-                seen.add(one)
-                yield one
+    yield from site.plain.paths_of(segments[0])
 
 
 def _ask(site: Site, path: Path) -> Decision:

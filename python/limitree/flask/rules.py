@@ -14,6 +14,7 @@ from flask.wrappers import Response
 from limitree.decision import Level
 from limitree.demand import Cost, Segment
 from limitree.plain import (
+    COMPUTED,
     PlainLimit,
     PlainLimits,
     PlainRule,
@@ -32,10 +33,6 @@ ScopeOf = Union[str, Callable[[str], str]]
 SegmentOf = Union[Segment, Callable[[], Segment]]
 PathsOf = Callable[[], Paths]
 Breach = Callable[["RequestLimit"], Optional[Response]]
-
-#: Marks the names of buckets whose scope a function returns.  That scope is a
-#: part of the key: otherwise each scope would be a new node of the tree.
-COMPUTED = "@()"
 
 
 class ExemptionScope(enum.Flag):
