@@ -94,7 +94,8 @@ class Record:
             # The application has done its work, so a 503 would be wrong; the
             # limiter has logged that its store fails.
             with contextlib.suppress(StoreError):
-                self.decisions[place] = await ask.charge(limiter, started)
+                self.decisions[place] = await ask.charge(limiter, started,
+                                                         True)
 
 
 class HeaderMiddleware:

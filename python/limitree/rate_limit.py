@@ -14,7 +14,7 @@ from limitree.clients import ClientIp
 from limitree.decision import Decision
 from limitree.demand import Cost, Segment
 from limitree.functions import limit_function, of_request, text_of
-from limitree.path_costs import DeductWhen, PathCosts
+from limitree.path_costs import DeductWhen, PathCosts, denying
 from limitree.plain import PlainLimits, joined, parse
 from limitree.response_holds import Reserve, reserve_of
 from limitree.web import (
@@ -66,9 +66,15 @@ class Place(NamedTuple):
 class Site(Protocol):
     """What the RateLimits of an application have in common."""
 
-    plain: PlainLimits
-    key: Callable[[Any], Any]
     on_breach: Breach | None
+
+    @property
+    def plain(self) -> PlainLimits:
+        """The limits that are texts."""
+
+    @property
+    def key(self) -> Callable[[Any], Any]:
+        """Tells callers apart."""
 
 
 class RateLimit:
@@ -124,11 +130,16 @@ class RateLimit:
         self.error_message = error_message
 
     # Functions may leave out the request; a decorator of functions has others.
-    _function: Callable[..., Any] = staticmethod(of_request)
-    _limit_function: Callable[..., Any] = staticmethod(limit_function)
+    @staticmethod
+    def _function(function: Callable[..., Any]) -> Callable[..., Any]:
+        return of_request(function)
 
-    def _key_function(self, key: Any) -> Callable[[Any], Any]:
-        return self._function(key)  # type: ignore[no-any-return]
+    @staticmethod
+    def _limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
+        return limit_function(function)
+
+    def _key_function(self, key: Any) -> Callable[..., Any]:
+        return self._function(key)
 
     def asking(self, site: Site, request: Any, where: Where,
                key: Any = UNKNOWN) -> Asking:
@@ -238,18 +249,31 @@ class Step:
         Returns the last response of these functions, or None, and the message
         of a limit, or None.
         """
-        first = len(self.ask.paths) - len(self._owners)  # others' paths
-        denying = dict.fromkeys(
-            self._owners[level.path - first] for level in decision.levels or ()
-            if level.limited and level.mode != "shadow" and level.path >= first)
-        response = message = None
-        breaches = [site.on_breach, *(limit.on_breach for limit in denying)]
-        for breach in dict.fromkeys(breaches):
-            if breach is not None:
-                response = (yield breach(request, decision)) or response
-        for limit in denying:
-            message = message or limit.error_message
-        return response, message() if callable(message) else message
+        found = denying(self._owners, decision,
+                        len(self.ask.paths) - len(self._owners))
+        response = yield from breaching(
+            [site.on_breach, *(limit.on_breach for limit in found)], request,
+            decision)
+        return response, message_of(found)
+
+
+def breaching(functions: Iterable[Breach | None], request: Any,
+              decision: Decision) -> Asking:
+    """Call each of these functions once; return the last response, or None."""
+    response = None
+    for breach in dict.fromkeys(functions):
+        if breach is not None:
+            response = (yield breach(request, decision)) or response
+    return response
+
+
+def message_of(limits: Iterable[Any]) -> str | None:
+    """Return the first error_message of the limits that deny, or None."""
+    for limit in limits:
+        message = limit.error_message
+        if message is not None:
+            return str(message() if callable(message) else message)
+    return None
 
 
 def run(asking: Asking) -> Any:

@@ -195,7 +195,7 @@ class LimitreeMiddleware:
             # The application has done its work, so a 503 would be wrong; the
             # limiter has logged that its store fails.
             with contextlib.suppress(StoreError):
-                decision = ask.charge(self._limiter, started)
+                decision = ask.charge(self._limiter, started, True)
             ask.deferred = {}  # a response that begins again
         return decision
 

@@ -200,6 +200,9 @@ class Conf:
     headers_reset: Reset = _setting(_one_of(*get_args(Reset)), "delta")
     #: Makes the response from a denied request and the exception.
     view: Callable[..., Any] | None = _setting(_function)
+    #: Called for each denial, with the request and the Decision; may return
+    #: the response.
+    on_breach: Callable[..., Any] | None = _setting(_function)
     #: Raised instead of Ratelimited.
     exception_class: Callable[..., Any] | None = _setting(_function)
     #: Other options of the limiter, by the names of docs/configuration.md.

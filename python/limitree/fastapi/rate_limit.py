@@ -49,9 +49,9 @@ class RateLimit(ConnectionLimit):
     and ``headers``, the limits are charged when the response begins, if it
     returns true.  ``on_breach`` is called with the connection and the Decision
     when one of these limits denies, and may return the response;
-    ``error_message`` is the text of the denial.  Functions may be async, and may leave out their argument.  A
-    function that returns limits may have a parameter ``key``, which gets the
-    caller's key.
+    ``error_message`` is the text of the denial.  Functions may be async, and
+    may leave out their argument.  A function that returns limits may have a
+    parameter ``key``, which gets the caller's key.
 
     As a parameter of a route it is the Decision, the AsyncReservation if one of
     the limits of its step reserves, or None if the limiter was not asked.

@@ -101,11 +101,9 @@ def _paths(site: Site, segments: tuple[str, ...], path: bool
     if len(segments) != 1:
         raise click.UsageError("a caller of plain limits has one key; --path "
                                "is for paths of the tree")
-    for route in flask.current_app.url_map.iter_rules():
-        for method in route.methods or ():
-            site.bounds(route.endpoint, method)  # makes their plain rules known
-    site.plain.update(site.core)
-    yield from site.plain.paths_of(segments[0])
+    plain = site.known()
+    plain.update(site.core)
+    yield from plain.paths_of(segments[0])
 
 
 def _ask(site: Site, path: Path) -> Decision:

@@ -11,7 +11,8 @@ from typing import Any, TypeVar, overload
 import flask
 from flask.wrappers import Response
 
-from limitree.decision import Decision
+from limitree.decision import Decision, Level
+from limitree.demand import Segment
 from limitree.errors import StoreError
 from limitree.flask.cli import commands
 from limitree.flask.registry import Registry
@@ -346,12 +347,20 @@ class Limiter:
         """The limitree.Limiter of the current application."""
         return self.site.core
 
-    def reset(self) -> None:
+    def levels_of(self, key: Segment) -> list[Level]:
+        """Return what is left of a caller's plain limits; charges nothing."""
+        return self.site.known().levels_of(self.limiter, key)
+
+    def reset(self, key: Segment | None = None) -> None:
         """Forget all buckets of the current application.
 
-        Raises RuntimeError if they are in a store that others may use.
+        With a `key`, those of plain limits of one caller.  Raises RuntimeError
+        without a key if buckets are in a store that others may use.
         """
-        self.site.renew()
+        if key is None:
+            self.site.renew()
+        else:
+            self.site.known().reset(self.limiter, key)
 
 
 def _after_all_others(before: Callable[[], None],

@@ -252,6 +252,13 @@ class Site:
         """Release the store."""
         self.core.close()
 
+    def known(self) -> PlainLimits:
+        """Return the plain limits, of all routes, also of those not asked."""
+        for route in self.app.url_map.iter_rules():
+            for method in route.methods or ():
+                self.bounds(route.endpoint, method)
+        return self.plain
+
     def renew(self) -> None:
         """Forget all buckets, which are in this process.
 

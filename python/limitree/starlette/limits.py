@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from limitree import rate_limit
 from limitree.starlette.scope import key_function
 
@@ -15,7 +18,8 @@ class ConnectionLimit(rate_limit.RateLimit):
     #: A default limit gives way to others; one of the application does not.
     is_default = is_application = False
 
-    _key_function = staticmethod(key_function)
+    def _key_function(self, key: Any) -> Callable[..., Any]:
+        return key_function(key)
 
     def applies_to(self, endpoint: object) -> bool:
         """Whether the function of a route has not opted out."""
