@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from limitree import calls, envoy
+from limitree import envoy
 from limitree._native import Hold, denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
@@ -259,20 +259,18 @@ class AsyncLimiter:
                 seconds = 0
             await asyncio.sleep(seconds)
 
-    def limit(self, *path: SegmentOf, cost: CostOf = 1, **options: Any
+    def limit(self, *path: SegmentOf, cost: CostOf = 1
               ) -> Callable[[Function], Function]:
         """Return a decorator for async functions, as Limiter.limit.
 
         Raises TypeError for a function that is not async.
         """
-        if options or calls.is_text(path):
-            limit = calls.CallLimit(*path, cost=cost, **options)
-            return lambda function: calls.limited_by(
-                self._limiter, self, limit, _async(function))
         demand = Demand.of_decorator(path, cost)
 
         def decorate(function: Function) -> Function:
-            _async(function)
+            if not inspect.iscoroutinefunction(function):
+                raise TypeError(f"{function!r} is not an async function: use "
+                                "Limiter")
 
             @functools.wraps(function)
             async def limited(*args: Any, **kwargs: Any) -> Any:
@@ -284,11 +282,6 @@ class AsyncLimiter:
             return limited  # type: ignore[return-value]
 
         return decorate
-
-    @property
-    def calls(self) -> calls.Calls:
-        """As Limiter.calls."""
-        return self._limiter.calls
 
     def reload(self, limits: Limits | None = None) -> None:
         """Replace the limits, as Limiter.reload."""
@@ -352,10 +345,3 @@ class AsyncLimiter:
 
     def __repr__(self) -> str:
         return repr(self._limiter).replace("Limiter", "AsyncLimiter", 1)
-
-
-def _async(function: Function) -> Function:
-    """Return `function`; raises TypeError unless it is async."""
-    if inspect.iscoroutinefunction(function):
-        return function  # type: ignore[return-value]
-    raise TypeError(f"{function!r} is not an async function: use Limiter")

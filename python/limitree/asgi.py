@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
 from limitree.errors import ClientGone, StoreError
+from limitree.functions import settled
 from limitree.headers import Headers, Reset, Style, check_style, combined
 from limitree.lifespan import (
     App,
@@ -324,11 +324,6 @@ class LimitreeMiddleware(HeaderMiddleware):
                 ask.paths, ask.costs[0] if ask.costs else 1, levels=True),
                 limiter)
         return record.note(ask, await ask.authorize(limiter, True), limiter)
-
-
-async def settled(value: Any) -> Any:
-    """Return the result of a function, awaited if it is async."""
-    return await value if inspect.isawaitable(value) else value
 
 
 def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:

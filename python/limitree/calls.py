@@ -1,4 +1,10 @@
-"""Limits as texts on functions: what ``limit`` of both limiters puts there."""
+"""Limits as texts on functions.
+
+    calls = Calls(limiter)
+
+    @calls.limit("5/minute", key=lambda user: user)
+    def report(user): ...
+"""
 
 from __future__ import annotations
 
@@ -7,24 +13,21 @@ import contextvars
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from limitree.decision import Decision, Level
-from limitree.demand import Segment
-from limitree.errors import ConfigError, LimitExceeded
-from limitree.locks import ForkLock
-from limitree.plain import PlainLimits, parse
+from limitree.aio import AsyncLimiter
+from limitree.decision import Decision
+from limitree.demand import CostOf, Segment
+from limitree.errors import LimitExceeded
+from limitree.functions import settled
+from limitree.limiter import Limiter
+from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, RateLimit, Step, run, run_awaited
-
-if TYPE_CHECKING:
-    from limitree.aio import AsyncLimiter
-    from limitree.limiter import Limiter
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _decision: contextvars.ContextVar[Decision | None] = contextvars.ContextVar(
     "limitree.calls", default=None)
-_lock = ForkLock()
 
 
 class Call(NamedTuple):
@@ -62,22 +65,69 @@ class CallLimit(RateLimit):
     def _limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
         return _of_call(function)
 
-    def __init__(self, *limits: Any, on_breach: Any = None, **options: Any
-                 ) -> None:
-        breach: Breach | None = on_breach and (
-            lambda call, decision: on_breach(decision))
-        super().__init__(*limits, on_breach=breach, **options)
-
 
 class Calls:
-    """The functions that one limiter limits by texts."""
+    """The functions that a limiter limits by texts.
+
+    ``limiter`` is a Limiter or, for async functions, an AsyncLimiter; then
+    methods that ask it are awaited.  ``strategy`` is the algorithm of texts
+    that name none.  A limiter has one of these for each `name`, a top-level
+    name of its tree.
+    """
 
     on_breach: Breach | None = None
 
-    def __init__(self, limiter: Limiter) -> None:
-        self.plain = PlainLimits("call")
+    def __init__(self, limiter: Limiter | AsyncLimiter, *,
+                 strategy: str | None = None, name: str = "call") -> None:
+        self.plain = PlainLimits(name, strategy)
         self.plain.update(limiter)  # the name must be free
-        self._limiter = limiter
+        self._limiter: Any = limiter
+        self._is_async = isinstance(limiter, AsyncLimiter)
+
+    def limit(self, *limits: Any, key: Callable[..., Any] | None = None,
+              cost: CostOf = 1, scope: str | None = None,
+              exempt_when: Callable[..., Any] | None = None,
+              deduct_when: Callable[[Any], Any] | None = None,
+              on_breach: Callable[[Decision], Any] | None = None,
+              error_message: str | Callable[[], str] | None = None
+              ) -> Callable[[Function], Function]:
+        """Return a decorator for functions that run only when authorized.
+
+        `limits` are texts such as "5/second; 100/hour", paths of the tree, and
+        functions that return one or the other.  Functions get the arguments of
+        the call, and `deduct_when` its result.  `key` returns the caller;
+        without it there is one for all.  If the call is denied, LimitExceeded
+        is raised, unless `on_breach` returns something: that is the result.
+
+        All decorators of one function are decided in one step.
+        """
+        breach: Breach | None = None
+        if on_breach is not None:
+            def breach(call: Call, decision: Decision) -> Any:
+                return on_breach(decision)
+        limit = CallLimit(
+            *limits, key=key, cost=cost, scope=scope, exempt_when=exempt_when,
+            deduct_when=deduct_when, error_message=error_message,
+            on_breach=breach)
+        return lambda function: self._limited(limit, function)
+
+    def _limited(self, limit: CallLimit, function: Function) -> Function:
+        limits, inner = [limit], function
+        mark: _Mark | None = getattr(function, "_limitree", None)
+        if mark is not None and mark.limited is function and mark.calls is self:
+            limits += mark.limits
+            inner = mark.function  # type: ignore[assignment]
+        is_async = inspect.iscoroutinefunction(inner)
+        if is_async and not self._is_async and self._limiter.is_remote:
+            raise TypeError("an async function must not wait for a store: give "
+                            "Calls an AsyncLimiter")
+        if self._is_async and not is_async:
+            raise TypeError(f"{function!r} is not an async function: give "
+                            "Calls a Limiter")
+        limited = (_awaited if is_async else _sync)(inner, limits, self)
+        functools.update_wrapper(limited, inner)
+        setattr(limited, "_limitree", _Mark(inner, limited, self, limits))
+        return limited  # type: ignore[return-value]
 
     def key(self, call: Call) -> str:
         """Return the caller where a limit has no key: there is one for all."""
@@ -88,33 +138,17 @@ class Calls:
         """The decision about the limited function that runs, or None."""
         return _decision.get()
 
-    def levels_of(self, key: Segment) -> list[Level]:
+    def levels_of(self, key: Segment) -> Any:
         """Return what is left of a caller's texts; charges nothing."""
-        return self.plain.levels_of(self._limiter, key)
+        plain = self.plain
+        return (plain.levels_of_awaited if self._is_async else plain.levels_of)(
+            self._limiter, key)
 
-    def reset(self, key: Segment) -> None:
+    def reset(self, key: Segment) -> Any:
         """Forget what a caller has used of texts."""
-        self.plain.reset(self._limiter, key)
-
-
-def calls_of(limiter: Limiter) -> Calls:
-    """Return the Calls of a limiter, which makes them."""
-    with _lock:
-        found: Calls | None = vars(limiter).get("_calls")
-        if found is None:
-            found = Calls(limiter)
-            vars(limiter)["_calls"] = found
-        return found
-
-
-def is_text(path: tuple[Any, ...]) -> bool:
-    """Whether a path is limits in words, or a function that returns some."""
-    if len(path) != 1 or not isinstance(path[0], str):
-        return False
-    try:
-        return bool(parse(path[0]))
-    except ConfigError:
-        return False
+        plain = self.plain
+        return (plain.reset_awaited if self._is_async else plain.reset)(
+            self._limiter, key)
 
 
 class _Mark(NamedTuple):
@@ -126,28 +160,9 @@ class _Mark(NamedTuple):
     limits: list[CallLimit]
 
 
-def limited_by(limiter: Limiter, awaited: AsyncLimiter | None,
-               limit: CallLimit, function: Function) -> Function:
-    """Return `function` under `limit`, and under those that it already has.
-
-    All are decided in one step.  With `awaited`, an async function awaits it.
-    """
-    calls, limits, inner = calls_of(limiter), [limit], function
-    mark: _Mark | None = getattr(function, "_limitree", None)
-    if mark is not None and mark.limited is function and mark.calls is calls:
-        limits += mark.limits
-        inner = mark.function  # type: ignore[assignment]
-    limited = (_awaited if inspect.iscoroutinefunction(inner) else _sync)(
-        inner, limits, calls, limiter, awaited)
-    functools.update_wrapper(limited, inner)
-    setattr(limited, "_limitree", _Mark(inner, limited, calls, limits))
-    return limited  # type: ignore[return-value]
-
-
-def _sync(function: Callable[..., Any], limits: list[CallLimit], calls: Calls,
-          limiter: Limiter, awaited: AsyncLimiter | None
+def _sync(function: Callable[..., Any], limits: list[CallLimit], calls: Calls
           ) -> Callable[..., Any]:
-    where = _At(function)
+    where, limiter = _At(function), calls._limiter
 
     def limited(*args: Any, **kwargs: Any) -> Any:
         call, step = Call(args, kwargs), Step()
@@ -169,9 +184,8 @@ def _sync(function: Callable[..., Any], limits: list[CallLimit], calls: Calls,
 
 
 def _awaited(function: Callable[..., Any], limits: list[CallLimit],
-             calls: Calls, limiter: Limiter, awaited: AsyncLimiter | None
-             ) -> Callable[..., Any]:
-    where = _At(function)
+             calls: Calls) -> Callable[..., Any]:
+    where, limiter = _At(function), calls._limiter
 
     async def limited(*args: Any, **kwargs: Any) -> Any:
         call, step = Call(args, kwargs), Step()
@@ -179,9 +193,7 @@ def _awaited(function: Callable[..., Any], limits: list[CallLimit],
         calls.plain.update(limiter)
         if not step.ask.paths:
             return await function(*args, **kwargs)
-        decision = step.ask.authorize(awaited or limiter, True)
-        if awaited is not None:
-            decision = await decision
+        decision = await settled(step.ask.authorize(limiter, True))
         if decision.limited:
             return _answer(decision, *await run_awaited(
                 step.answering(calls, call, decision)))
@@ -189,9 +201,7 @@ def _awaited(function: Callable[..., Any], limits: list[CallLimit],
         with _seen(decision):
             result = await function(*args, **kwargs)
         if step.ask.deferred:
-            charged: Any = step.ask.charge(awaited or limiter, result)
-            if awaited is not None:
-                await charged
+            await settled(step.ask.charge(limiter, result))
         return result
     return limited
 

@@ -43,3 +43,8 @@ def text_of(value: Any) -> Any:
     if type(value) is int or isinstance(value, uuid.UUID):
         return str(value)
     return value
+
+
+async def settled(value: Any) -> Any:
+    """Return the result of a function, awaited if it is async."""
+    return await value if inspect.isawaitable(value) else value

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
     from weakref import WeakKeyDictionary
 
-    from limitree.calls import Calls
     from limitree.decision import Decision
     from limitree.demand import Cost, CostOf, Segment, SegmentOf
     from limitree.envoy import (
@@ -290,7 +289,7 @@ class Limiter(HoldingLimiter):
                 return decision
             waiting.sleep(waiting.next(decision))
 
-    def limit(self, *path: SegmentOf, cost: CostOf = 1, **options: Any
+    def limit(self, *path: SegmentOf, cost: CostOf = 1
               ) -> Callable[[_Function], _Function]:
         """Return a decorator for functions that run only when authorized.
 
@@ -298,12 +297,6 @@ class Limiter(HoldingLimiter):
         arguments of the function and returns the segment or the cost.  If the
         request is denied, the function does not run, and LimitExceeded is
         raised.
-
-        A single text such as "5/minute" is a limit of this function, for each
-        caller that ``key`` returns; it takes the `options` of a RateLimit:
-        ``key``, ``scope``, ``exempt_when``, ``on_breach``, ``error_message``
-        and ``deduct_when``, a function of the result.  Several texts on one
-        function are decided in one step.  docs/python.md has more.
 
         For an async function the store must not be remote, otherwise TypeError
         is raised: asking another machine would stop the event loop.
@@ -313,16 +306,6 @@ class Limiter(HoldingLimiter):
         import inspect
 
         from limitree.demand import Demand
-        if options or _may_be_text(path):
-            from limitree import calls
-            if options or calls.is_text(path):
-                limit = calls.CallLimit(*path, cost=cost, **options)
-
-                def put(function: _Function) -> _Function:
-                    if inspect.iscoroutinefunction(function):
-                        self._refuse_remote()
-                    return calls.limited_by(self, None, limit, function)
-                return put
         demand = Demand.of_decorator(path, cost)
 
         def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -339,7 +322,9 @@ class Limiter(HoldingLimiter):
                     return function(*args, **kwargs)
                 return limited  # type: ignore[return-value]
 
-            self._refuse_remote()
+            if self.is_remote:
+                raise TypeError("an async function must not wait for "
+                                f"{self._store}: use AsyncLimiter")
 
             @functools.wraps(function)
             async def limited_async(*args: Any, **kwargs: Any) -> Any:
@@ -348,18 +333,6 @@ class Limiter(HoldingLimiter):
             return limited_async  # type: ignore[return-value]
 
         return decorate
-
-    def _refuse_remote(self) -> None:
-        if self.is_remote:
-            raise TypeError("an async function must not wait for "
-                            f"{self._store}: use AsyncLimiter")
-
-    @property
-    def calls(self) -> Calls:
-        """What functions with texts have in common: their decision, and what
-        is left of a caller."""
-        from limitree.calls import calls_of
-        return calls_of(self)
 
     def __enter__(self) -> Limiter:
         return self
@@ -372,12 +345,6 @@ class Limiter(HoldingLimiter):
     def __repr__(self) -> str:
         state = " closed" if self.closed else ""
         return f"<limitree.Limiter {shown_store(self._store)}{state}>"
-
-
-def _may_be_text(path: tuple[SegmentOf, ...]) -> bool:
-    """Whether `path` may be limits in words, such as "5/minute"."""
-    return len(path) == 1 and isinstance(path[0], str) and (
-        "/" in path[0] or "per" in path[0].lower())
 
 
 def shown_store(url: str) -> str:

@@ -211,6 +211,7 @@ class PlainLimits:
         self._count = 0
         self._lock = ForkLock()
         self._news = True
+        self._is_known = False  # to the limiter
 
     def rule(self, text: str, scope: str, varies: bool = False) -> PlainRule:
         """Return the rule for the limits in `text`, adding it if it is new.
@@ -254,14 +255,17 @@ class PlainLimits:
     def update(self, limiter: Ruled) -> None:
         """Add new rules to `limiter`, which must always be the same.
 
-        Raises ConfigError if its own limits have a top-level name `root`.
+        Raises ConfigError if there is a top-level name `root` already.
         """
         if not self._news:
             return
         with self._lock:
             if self._news:
-                limiter.put(self.root, self.node(), replace="added")
-                self._news = False
+                # Others may have the same limiter: two with one name would
+                # lose the limits of the first.
+                limiter.put(self.root, self.node(),
+                            replace="added" if self._is_known else False)
+                self._is_known, self._news = True, False
 
     def paths_of(self, key: Segment) -> list[tuple[Segment, ...]]:
         """Return the paths to the buckets of a caller, as far as known.

@@ -563,11 +563,13 @@ _NO_APPLICATION = ("functions belong to no application: each has its own "
 
 
 class Plain(App):
-    """Functions under the decorator of a Limiter."""
+    """Functions under the decorator of Calls."""
 
     is_async = False
 
     def __init__(self, scenario, clock):
+        from limitree.calls import Calls
+
         app = scenario["app"]
         for name in "everywhere", "default":
             refuse(app, name, _NO_APPLICATION)
@@ -583,6 +585,7 @@ class Plain(App):
         store.setdefault("on_store_error", "local")
         self.limiter = made(app.get("limits") or "schema: {free: {}}",
                             clock=clock, **store)
+        self.calls = Calls(self.limiter)
         self.answer = app.get("answer")
         self.routes = {}
         for _, path, limits in routes_of(scenario):
@@ -591,7 +594,7 @@ class Plain(App):
 
     def handler(self, path):
         def work(request):
-            result = _Result(told(self.limiter.calls.decision))
+            result = _Result(told(self.calls.decision))
             result.status_code = int(request.headers.get("X-Status", 200))
             return result
 
@@ -619,14 +622,10 @@ class Plain(App):
             if found:
                 options["on_breach"] = (
                     lambda decision, found=found: found(None, decision))
-            what = functions.path(limit["path"]) if "path" in limit else None
-            if what is None:
-                function = self.limiter.limit(
-                    functions.text(limit["text"]),
-                    key=functions.key(limit["key"]), **options)(function)
-            else:
-                function = self.limiter.limit(what, cost=options["cost"],
-                                              scope=options["scope"])(function)
+            what = (functions.path(limit["path"]) if "path" in limit
+                    else functions.text(limit["text"]))
+            function = self.calls.limit(
+                what, key=functions.key(limit["key"]), **options)(function)
         return function
 
     def request(self, method, path, headers):
@@ -644,11 +643,17 @@ class Plain(App):
         return Answer(result.status_code, None, str(result))
 
     def levels(self, caller):
-        return self.limiter.calls.levels_of(caller)
+        return self.calls.levels_of(caller)
 
     def reset(self, caller):
-        self.limiter.calls.reset(caller)
+        self.calls.reset(caller)
 
 
 class PlainAsync(Plain):
     is_async = True
+
+    def levels(self, caller):
+        return run_awaited(self.calls.levels_of(caller))
+
+    def reset(self, caller):
+        run_awaited(self.calls.reset(caller))

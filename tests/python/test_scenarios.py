@@ -95,3 +95,40 @@ def test_scenario(name, scenario, monkeypatch):
             play(app, clock, step)
     finally:
         app.close()
+
+
+# ---- The table --------------------------------------------------------------
+
+
+def cells():
+    """Yields feature, integration, cell of the table in the page."""
+    lines = PAGE.read_text().splitlines()
+    start = next(place for place, line in enumerate(lines)
+                 if line.startswith("| | Flask |"))
+    names = [name.strip() for name in lines[start].split("|")[2:-1]]
+    for line in lines[start + 2:]:
+        if not line.startswith("|"):
+            break
+        feature, *row = [cell.strip() for cell in line.split("|")[1:-1]]
+        yield from ((feature.split(":")[0], name, cell)
+                    for name, cell in zip(names, row))
+
+
+def cell_of(reasons):
+    if None not in reasons:
+        return "no"
+    return "yes" if set(reasons) == {None} else "partly"
+
+
+def test_the_table_says_what_was_found():
+    if len(found) < len(APPS) * len(LIST["features"]):
+        pytest.skip("it needs the results of all scenarios")
+    listed = {(feature, name): cell for feature, name, cell in cells()}
+    assert listed == {key: cell_of(reasons) for key, reasons in found.items()}
+
+
+def test_the_page_has_every_reason():
+    page = " ".join(PAGE.read_text().split()).lower()
+    for (feature, name), reasons in found.items():
+        for reason in filter(None, reasons):
+            assert reason.lower() in page, (feature, name)
