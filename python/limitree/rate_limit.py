@@ -263,7 +263,8 @@ def breaching(functions: Iterable[Breach | None], request: Any,
     response = None
     for breach in dict.fromkeys(functions):
         if breach is not None:
-            response = (yield breach(request, decision)) or response
+            found = yield breach(request, decision)
+            response = response if found is None else found
     return response
 
 

@@ -171,6 +171,19 @@ def _only_text(group: Any) -> str:
     return group
 
 
+def rules_of(view: Any) -> list[Rule]:
+    """Return the limits of a view, or those of a class or its dispatch."""
+    owners = [view]
+    kind = getattr(view, "view_class", None) or getattr(view, "cls", None)
+    if kind is not None:
+        owners += [getattr(kind, name, None)
+                   for name in ("dispatch", *kind.http_method_names)]
+    found = [bound.rule for owner in owners
+             for bound in getattr(getattr(owner, "_limitree", None), "rules",
+                                  ())]
+    return list(dict.fromkeys(found))
+
+
 def group_of(view: Callable[..., Any]) -> str:
     """Return the name of a view's rates: its dotted path."""
     if isinstance(view, functools.partial):  # of method_decorator

@@ -282,3 +282,24 @@ def _rate_function(rate: RateOf | None) -> RateOf | None:
         return _Imported(rate)
     check_rate(rate)
     return rate
+
+
+def describe(rule: Rule) -> str:
+    """Return a rule in words, for lists of limits."""
+    if rule.rate is not None:
+        text = (f"{named(rule.rate)}()" if callable(rule.rate)
+                else text_of_rate(rule.rate))
+    elif callable(rule.path):
+        text = f"path {named(rule.path)}()"
+    else:
+        text = "path " + " ".join(
+            f"{named(part)}()" if callable(part) else str(part)
+            for part in rule.path)
+    if rule.methods is not None:
+        text += f" ({', '.join(sorted(rule.methods))})"
+    return text
+
+
+def named(function: object) -> str:
+    """Return the name of a function."""
+    return getattr(function, "__name__", type(function).__name__)

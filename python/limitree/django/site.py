@@ -135,6 +135,14 @@ class Site:
         self.know_rates()
         return self._plain.levels_of(self.limiter, key)
 
+    def paths_of(self, key: Segment, group: str | None = None
+                 ) -> list[tuple[Segment, ...]]:
+        """Return the paths to the buckets of a caller's rates: of all, or of a
+        group."""
+        self.know_rates()
+        return [path for path in self._plain.paths_of(key) if group is None
+                or str(path[1]).partition("@")[0] == group]
+
     def reset(self, key: Segment) -> None:
         """Forget what a caller has used of rates."""
         self.know_rates()

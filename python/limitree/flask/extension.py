@@ -180,8 +180,9 @@ class Limiter:
         handlers = app.error_handler_spec[None][None]
         if StoreError not in handlers:
             app.register_error_handler(StoreError, refuse)
-        if "limitree" not in app.cli.commands:
-            app.cli.add_command(commands)
+        for name in ("limitree", "limiter"):  # as Flask-Limiter calls it
+            if name not in app.cli.commands:
+                app.cli.add_command(commands, name)
 
     # ---- What is limited ----------------------------------------------------
 

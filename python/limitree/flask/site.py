@@ -27,7 +27,7 @@ from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.limits import NO_LIMITS
 from limitree.path_costs import PathCosts
-from limitree.plain import PlainLimit, PlainLimits
+from limitree.plain import COMPUTED, PlainLimit, PlainLimits, PlainRule
 from limitree.web import check_path, unavailable
 from limitree.wsgi import HOLDS, note
 
@@ -251,6 +251,12 @@ class Site:
     def close(self) -> None:
         """Release the store."""
         self.core.close()
+
+    def plain_rules_of(self, endpoint: str, method: str) -> list[PlainRule]:
+        """Return the plain limits of an endpoint whose texts are known."""
+        found = [bound.static for bound in self.bounds(endpoint, method)]
+        return [rule for rule in found
+                if rule is not None and COMPUTED not in rule.scope]
 
     def known(self) -> PlainLimits:
         """Return the plain limits, of all routes, also of those not asked."""
