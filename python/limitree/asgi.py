@@ -18,6 +18,7 @@ from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.errors import ClientGone, StoreError
 from limitree.functions import settled
 from limitree.headers import Headers, Reset, Style, check_style, combined
@@ -286,6 +287,7 @@ class LimitreeMiddleware(HeaderMiddleware):
             step.ask.pass_on()
             await self.app(scope, receive, send)
             return
+        log_denial(decision)
         app, message = await run_awaited(step.answering(self, scope, decision))
         if app is None and self._response is not None:
             app = self._response(scope, decision)

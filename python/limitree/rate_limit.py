@@ -84,7 +84,7 @@ class RateLimit:
     which a segment may be a function of the request; and functions of the
     request that return one or the other.  ``at`` is the URL path for which they
     are, or several; ``/static/*`` means everything below ``/static/``.
-    docs/frameworks.md describes all other arguments.
+    docs/fastapi.md describes all other arguments.
     """
 
     def __init__(self, *limits: Any,

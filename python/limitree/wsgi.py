@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from limitree.clients import client_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.headers import Headers, Reset, Style, check_style
 from limitree.limiter import Limiter
@@ -201,6 +202,7 @@ class LimitreeMiddleware:
 
     def _deny(self, step: Step, decision: Decision, environ: WSGIEnvironment,
               start_response: StartResponse) -> Iterable[bytes]:
+        log_denial(decision)
         app, message = run(step.answering(self, environ, decision))
         if app is None and self._response is not None:
             app = self._response(environ, decision)

@@ -11,6 +11,7 @@ from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.django import conf
 from limitree.django.exceptions import Ratelimited
 from limitree.path_costs import PathCosts
@@ -151,6 +152,7 @@ class Site:
     def breached(self, rules: Iterable[Any], request: HttpRequest,
                  decision: Decision) -> Asking:
         """Call on_breach of the settings and of `rules`, which deny."""
+        log_denial(decision)
         rules = list(rules)
         response = yield from breaching(
             [self.conf.on_breach, *(rule.on_breach for rule in rules)], request,

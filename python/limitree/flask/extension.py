@@ -138,6 +138,7 @@ class Limiter:
         on_store_error: str | None = None, swallow_errors: bool | None = None,
         in_memory_fallback_enabled: bool | None = None,
         on_breach: Breach | None = None, key_prefix: str | None = None,
+        retry_after: str | None = None,
         decide: str | None = None, enabled: bool | None = None,
     ) -> None:
         if isinstance(key_func, flask.Flask):

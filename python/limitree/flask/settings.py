@@ -72,6 +72,7 @@ class Settings:
     default: Group
     application: Group
     strategy: str | None  # of plain limits that name no algorithm
+    retry_date: bool  # Retry-After is a date, not seconds
     style: Style
     reset: Reset
     names: Mapping[str, str] = field(default_factory=dict)  # of headers
@@ -151,6 +152,7 @@ class Reader:
             application=self._group("application_limits", "APPLICATION",
                                     "APPLICATION"),
             strategy=self._strategy(),
+            retry_date=self._retry_date(),
             style=style, reset=reset, names=self._names(),
             on_breach=get("on_breach", "LIMITREE_ON_BREACH",
                           "RATELIMIT_ON_BREACH_CALLBACK"),
@@ -162,6 +164,15 @@ class Reader:
             return reserve_of(found)
         except (TypeError, ValueError) as error:
             raise ConfigError(f"LIMITREE_RESERVE: {error}") from None
+
+    def _retry_date(self) -> bool:
+        found = self.get("retry_after", "LIMITREE_RETRY_AFTER",
+                         "RATELIMIT_HEADER_RETRY_AFTER_VALUE",
+                         default="delta-seconds")
+        if found not in ("delta-seconds", "http-date"):
+            raise ConfigError("LIMITREE_RETRY_AFTER must be delta-seconds or "
+                              f"http-date, is {found!r}")
+        return bool(found == "http-date")
 
     def _strategy(self) -> str | None:
         strategy: Any = self.get("strategy", "LIMITREE_STRATEGY",

@@ -4,13 +4,16 @@ requests."""
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Sequence
 
 import flask
 from flask.wrappers import Response
+from werkzeug.http import http_date
 
 from limitree.decision import Decision
 from limitree.demand import Segment
+from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.flask.errors import RateLimitExceeded
 from limitree.flask.registry import Registry
@@ -206,6 +209,7 @@ class Site:
                             rule.reserves)
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
+        log_denial(decision)
         breached = [limit for limit in limits if limit.breached]
         # The headers are about the limit with the longest wait.
         binding = max(breached or limits, key=_wait)
@@ -239,8 +243,13 @@ class Site:
         settings = self.settings
         decisions = [step[0] for step in state.steps]
         for name, value in combined(decisions, settings.style, settings.reset):
+            if settings.retry_date and name == "Retry-After":
+                value = http_date(self._now() + int(value))
             response.headers[settings.names.get(name, name)] = value
         return response
+
+    def _now(self) -> float:
+        return (self.core.clock or time.time_ns)() / 1e9
 
     def note_error(self, sender: object, **_: object) -> None:
         """Note that the view has raised an error that nobody handles."""

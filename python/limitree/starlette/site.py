@@ -13,6 +13,7 @@ from limitree.asgi import Record
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Level
 from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.headers import Reset, Style, check_style
 from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS, Limits
@@ -161,6 +162,7 @@ class Site:
         limiter, ask = self.limiter, step.ask
         decision = record.note(ask, await ask.authorize(limiter, True), limiter)
         if decision.limited:
+            log_denial(decision)
             response, message = await run_awaited(
                 step.answering(self, connection, decision))
             raise RateLimitExceeded(decision, message, response)
