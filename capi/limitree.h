@@ -1122,17 +1122,19 @@ typedef struct limitree_rate {
   int64_t period_ns; /* ... in this time */
   int64_t burst;     /* tokens in a full bucket */
   int32_t size;      /* bytes of `name` without its terminator */
-  int32_t reserved_32;
-  char name[72]; /* "30/1m", "30/1m-burst5": equal for equal rates, so that it
-                    can name the limit in a tree */
+  int32_t algorithm; /* 0: the text names none, so it is the default; else one
+                        more than its index in limitree_algorithm_at */
+  char name[72]; /* "30/1m", "30/1m-burst5", "5/1h-fixed_window-first": equal
+                    for equal rates, so that it can name the limit in a tree */
   int64_t reserved[3];
 } limitree_rate;
 
 /*
- * Reads limits in words: "30/minute", "30 per 60s burst 16", or several with
- * ';', ',' or '|' between them.  `limits:` in a limits.yaml takes the same
- * texts; docs/limits-yaml.md has the grammar.  Every rate that can be read is
- * valid in a tree.  LIMITREE_INVALID_CONFIG with a message for each mistake.
+ * Reads limits in words: "30/minute", "30 per 60s burst 16", "5/hour
+ * fixed_window", or several with ';', ',' or '|' between them.  `limits:` in a
+ * limits.yaml takes the same texts; docs/limits-yaml.md has the grammar.  Every
+ * rate that can be read is valid in a tree.  LIMITREE_INVALID_CONFIG with a
+ * message for each mistake.
  *
  * Writes the first `capacity` rates, and sets *count to the number of all.
  * `rates` may be NULL if `capacity` is 0.  Since 0.1.

@@ -55,7 +55,10 @@ limitree_rate to_rate(const TextRate& rate) {
   out.count = rate.count;
   out.period_ns = rate.period.count();
   out.burst = rate.capacity;
-  // The name has two numbers and a time, so it fits.
+  if (const std::optional<Algorithm> algorithm = algorithm_of(rate)) {
+    out.algorithm = 1 + static_cast<std::int32_t>(*algorithm);
+  }
+  // The name has two numbers, a time and an algorithm, so it fits.
   const std::string name = name_of(rate);
   out.size = static_cast<std::int32_t>(name.size());
   std::ranges::copy(name, out.name);

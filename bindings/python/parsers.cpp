@@ -24,14 +24,14 @@ std::int64_t duration_of(const py::object& text) {
   return parse_duration(to_view(read_text(text, "text")));
 }
 
-// Tuples (count, seconds, burst, name).
+// Tuples (count, seconds, burst, name, whether the text names an algorithm).
 py::list rates_of(const py::object& text) {
   py::list all;
   for (const limitree_rate& rate :
        parse_rates(to_view(read_text(text, "text")))) {
-    all.append(py::make_tuple(rate.count,
-                              static_cast<double>(rate.period_ns) / 1e9,
-                              rate.burst, py::str(rate.name)));
+    all.append(
+        py::make_tuple(rate.count, static_cast<double>(rate.period_ns) / 1e9,
+                       rate.burst, py::str(rate.name), rate.algorithm != 0));
   }
   return all;
 }

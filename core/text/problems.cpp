@@ -62,6 +62,12 @@ void Problems::add(Mark mark, std::string what) {
   problems_.push_back({{text_, file_}, mark, std::move(what)});
 }
 
+std::vector<std::string> Problems::texts() const {
+  std::vector<std::string> texts;
+  for (const Problem& problem : problems_) texts.push_back(problem.what);
+  return texts;
+}
+
 void Problems::enter_file(std::string_view name) {
   const auto found = std::find(files_.begin(), files_.end(), name);
   file_ = static_cast<std::size_t>(found - files_.begin());

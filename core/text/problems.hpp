@@ -45,6 +45,9 @@ class Problems {
     return std::nullopt;
   }
 
+  // What was added, without places.
+  std::vector<std::string> texts() const;
+
   // Problems added from now on belong to this text, counted from 0.
   void set_text(std::size_t text) {
     text_ = text;

@@ -1,8 +1,8 @@
 #include "tree/limit_text.hpp"
 
+#include <algorithm>
 #include <utility>
 
-#include "base/limit.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
 
@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kBurst = "burst";
 constexpr std::string_view kMaxBurst = "max_burst";
+constexpr std::string_view kFirst = "first";
 
 // The first "/" of a text, or "per" between blanks.
 struct Per {
@@ -42,6 +43,51 @@ std::string_view take_last_word(std::string_view* text) {
   return word;
 }
 
+// The words after a period, which may be in any order, but only once each.
+class Ending {
+ public:
+  // Takes them off *period.
+  explicit Ending(std::string_view* period) {
+    while (take_one(period)) continue;
+  }
+
+  std::string burst_key;  // empty, kBurst or kMaxBurst ...
+  std::string_view burst;
+  std::string_view algorithm;  // empty, or one of kAlgorithmWords
+  bool from_first = false;
+
+ private:
+  bool take_one(std::string_view* period);
+};
+
+bool Ending::take_one(std::string_view* period) {
+  std::string_view rest = *period;
+  const std::string_view last = take_last_word(&rest);
+  const std::string word = lower_case(last);
+  const auto known = std::ranges::find(kAlgorithmWords, word);
+  if (algorithm.empty() && known != kAlgorithmWords.end()) {
+    algorithm = *known;
+  } else if (!from_first && word == kFirst) {
+    from_first = true;
+  } else {
+    std::string key = lower_case(take_last_word(&rest));
+    if (!burst_key.empty() || (key != kBurst && key != kMaxBurst)) return false;
+    burst_key = std::move(key);
+    burst = last;
+  }
+  *period = rest;
+  return true;
+}
+
+// Whether `period` is one, but for its last word, which is no unit.
+bool ends_with_unknown_word(std::string_view period) {
+  const std::string word = lower_case(take_last_word(&period));
+  return !word.empty() && word[0] >= 'a' && word[0] <= 'z' && word != kBurst &&
+         word != kMaxBurst && word != kFirst &&
+         !contains(kAlgorithmWords, word) && parse_period(period).ok() &&
+         !parse_period(word).ok();
+}
+
 // Reads one rate after the other.  A separator ends a rate only after its "/".
 // So "1,000/day" is one rate, and its count is refused because of the comma.
 class RateReader {
@@ -52,6 +98,8 @@ class RateReader {
 
  private:
   void read_one(std::string_view text, Per per);
+  // Refuses what no tree would take.
+  void check(const TextRate& read, bool has_burst, std::string_view rate);
   void refuse(std::string_view rate, std::string what);
   // Returns the value of `result`, or reports `what` and the reason.
   template <typename T>
@@ -98,21 +146,41 @@ void RateReader::read_one(std::string_view text, Per per) {
   const std::size_t mistakes = error_.messages.size();
   const std::string_view rate = trim(text);
   std::string_view period = trim(text.substr(per.at + per.size));
-  std::string_view before = period;
-  const std::string_view number = take_last_word(&before);
-  const std::string key = lower_case(take_last_word(&before));
-  const bool has_burst = key == kBurst || key == kMaxBurst;
-  if (has_burst) period = before;
+  const Ending ending(&period);
 
   TextRate read;
   read.count =
       checked(parse_integer(trim(text.substr(0, per.at)), 1), "count ", rate);
-  read.period = checked(parse_period(period), "period ", rate);
+  if (ends_with_unknown_word(period)) {
+    refuse(rate,
+           unknown_word("algorithm", take_last_word(&period), kAlgorithmWords));
+  } else {
+    read.period = checked(parse_period(period), "period ", rate);
+  }
   read.capacity =
-      has_burst ? checked(parse_capacity(key, number), "", rate) : read.count;
+      ending.burst_key.empty()
+          ? read.count
+          : checked(parse_capacity(ending.burst_key, ending.burst), "", rate);
+  read.algorithm = ending.algorithm;
+  read.from_first = ending.from_first;
   if (error_.messages.size() != mistakes) return;
-  checked(make_rate(read.count, read.period, read.capacity), "", rate);
-  rates_.push_back(read);
+  check(read, !ending.burst_key.empty(), rate);
+  if (error_.messages.size() == mistakes) rates_.push_back(read);
+}
+
+void RateReader::check(const TextRate& read, bool has_burst,
+                       std::string_view rate) {
+  Limit limit;
+  limit.count = read.count;
+  limit.period = read.period;
+  limit.rate =
+      checked(make_rate(read.count, read.period, read.capacity), "", rate);
+  if (limit.rate.capacity == 0) return;
+  RuleFields rules = rules_of(read, Mark());
+  if (has_burst) rules.burst = Mark();
+  Problems problems;
+  apply_rules(rules, Mark(), &limit, &problems);
+  for (std::string& what : problems.texts()) refuse(rate, std::move(what));
 }
 
 }  // namespace
@@ -137,12 +205,34 @@ Result<std::int64_t> parse_capacity(std::string_view key,
   return capacity;
 }
 
+RuleFields rules_of(const TextRate& rate, Mark mark) {
+  RuleFields rules;
+  if (!rate.algorithm.empty()) rules.algorithm = Value{rate.algorithm, mark};
+  if (rate.from_first) rules.align = Value{kFirst, mark};
+  return rules;
+}
+
+std::optional<Algorithm> algorithm_of(const TextRate& rate) {
+  if (rate.algorithm.empty()) return std::nullopt;
+  const auto known =
+      std::ranges::find(kAlgorithms, rate.algorithm, &AlgorithmTraits::name);
+  const bool steps =
+      known != kAlgorithms.end() && known->algorithm == Algorithm::kLeakyStep;
+  return known == kAlgorithms.end() || steps ? Algorithm::kGcra
+                                             : known->algorithm;
+}
+
 std::string name_of(const TextRate& rate) {
   std::string name =
       std::to_string(rate.count) + "/" + format_duration(rate.period);
   if (rate.capacity != rate.count) {
     name += "-burst" + std::to_string(rate.capacity);
   }
+  const Algorithm algorithm = algorithm_of(rate).value_or(Algorithm::kGcra);
+  if (algorithm != Algorithm::kGcra) {
+    name.append("-").append(traits_of(algorithm).name);
+  }
+  if (rate.from_first) name.append("-").append(kFirst);
   return name;
 }
 

@@ -246,6 +246,7 @@ void LimitReader::read_text_form(const YamlNode& text) {
     fields.count = rate.count;
     fields.period = rate.period;
     fields.capacity = rate.capacity;
+    fields.rules = rules_of(rate, text.mark);
     finish(fields, text.mark);
   }
 }

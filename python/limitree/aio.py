@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from limitree import envoy
+from limitree import envoy, lines
 from limitree._native import Hold, denial_or_none
 from limitree.decision import Decision
 from limitree.delivery import Watch
@@ -261,22 +261,18 @@ class AsyncLimiter:
         return await asyncio.to_thread(self._limiter.ping)
 
     async def acquire(self, *path: Segment, cost: Cost = 1,
-                      timeout: Duration | None = None) -> Decision:
+                      timeout: Duration | None = None,
+                      max_queue: int | None = None) -> Decision:
         """Authorize, waiting until `cost` fits, at most for `timeout`.
 
-        As Limiter.acquire.  Other tasks run while it waits; a task that is
-        cancelled during that has charged nothing.
+        As Limiter.acquire; each event loop has its own line.  Other tasks run
+        while it waits; a task that is cancelled during that has charged
+        nothing.
         """
-        waiting = Waiting(timeout, self._limiter.clock)
-        while True:
-            decision = await self.authorize(*path, cost=cost)
-            if decision.allowed:
-                return decision
-            seconds = waiting.next(decision)
-            if waiting.is_manual:
-                waiting.sleep(seconds)
-                seconds = 0
-            await asyncio.sleep(seconds)
+        lines.check_most(max_queue)
+        return await lines.acquire_awaited(
+            self, self._limiter._line, path, cost,
+            Waiting(timeout, self._limiter.clock), max_queue)
 
     def limit(self, *path: SegmentOf, cost: CostOf = 1
               ) -> Callable[[Function], Function]:

@@ -8,17 +8,19 @@ much is left; the headers are added when a response starts, even a stream.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from limitree import web
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
-from limitree.decision import Decision
-from limitree.demand import Cost
+from limitree.decision import Decision, Level
+from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.errors import ClientGone, StoreError
+from limitree.functions import settled
 from limitree.headers import Headers, Reset, Style, check_style, combined
 from limitree.lifespan import (
     App,
@@ -28,8 +30,10 @@ from limitree.lifespan import (
     Scope,
     Send,
 )
-from limitree.limits import Limits
+from limitree.limits import NO_LIMITS, Limits
 from limitree.path_costs import PathCosts
+from limitree.plain import PlainLimits
+from limitree.rate_limit import Breach, Place, RateLimit, Step, run_awaited
 from limitree.response_holds import NOTHING, Holds, Reserve, reserve_of
 from limitree.wait import Clock
 
@@ -47,7 +51,7 @@ _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
 class Record:
     """The decisions about one connection: ``scope["limitree"]``."""
 
-    __slots__ = ("ahead", "decisions", "holds", "limiter")
+    __slots__ = ("ahead", "decisions", "deferred", "holds", "limiter")
 
     def __init__(self) -> None:
         #: In the order they were made; what is reserved is an AsyncReservation.
@@ -55,6 +59,9 @@ class Record:
         #: What is held until the response has ended, or the websocket is
         #: closed.
         self.holds = NOTHING
+        #: What is charged by the response, if at all, each with the index of
+        #: its decision and its limiter.
+        self.deferred: list[tuple[int, PathCosts, AsyncLimiter]] = []
         #: The answers to limits that were decided in one step with others, but
         #: have not been asked yet.
         self.ahead: dict[Any, Any] = {}
@@ -64,6 +71,8 @@ class Record:
     def note(self, ask: PathCosts | None, decision: Any, limiter: AsyncLimiter
              ) -> Any:
         """Keep what `limiter` has decided about `ask`, and return it."""
+        if ask is not None and ask.deferred and decision.allowed:
+            self.deferred.append((len(self.decisions), ask, limiter))
         self.decisions.append(decision)
         if self.holds.open and decision.limited:
             self.holds.denied = True
@@ -72,6 +81,22 @@ class Record:
                 self.holds = Holds()
             self.holds.add(decision, ask, limiter._limiter, limiter)
         return decision
+
+    async def answer(self, status: int, headers: Iterable[Iterable[bytes]]
+                     ) -> None:
+        """Charge what functions say of a response that begins."""
+        if not self.deferred and not self.holds.open:
+            return
+        started = web.Started.of(status, _texts(headers))
+        if self.holds.open:
+            self.holds.answer(started, False)
+        deferred, self.deferred = self.deferred, []
+        for place, ask, limiter in deferred:
+            # The application has done its work, so a 503 would be wrong; the
+            # limiter has logged that its store fails.
+            with contextlib.suppress(StoreError):
+                self.decisions[place] = await ask.charge(limiter, started,
+                                                         True)
 
 
 class HeaderMiddleware:
@@ -103,6 +128,7 @@ class HeaderMiddleware:
             try:
                 await self.serve(scope, receive, self._watched(record, send))
             except Exception:
+                await record.answer(500, ())
                 # A client that goes away, which cancels, has used something.
                 if record.holds.open:
                     record.holds.failed = not record.holds.started
@@ -136,6 +162,8 @@ class HeaderMiddleware:
                 if record.holds.open:
                     has_trailers = message.get("trailers", False)
                     record.holds.start(_texts(message.get("headers", ())))
+                await record.answer(message.get("status", 101),
+                                    message.get("headers", ()))
                 if record.decisions:
                     own = combined(record.decisions, self._style, self._reset)
                     message["headers"] = _added(message.get("headers", ()), own)
@@ -172,7 +200,11 @@ class LimitreeMiddleware(HeaderMiddleware):
     ``path`` is a function, sync or async, that gets the scope of a connection
     and returns its path, a list of paths, which are decided all or nothing, or
     None for a connection without limits.  Without a function the path is
-    ``("ip", <the client's address>)``, by ``client_ip``.
+    ``("ip", <the client's address>)``, by ``client_ip``, if there are
+    ``limits``.
+    ``rules`` are RateLimits, decided in the same step; their functions get the
+    scope.  ``key`` identifies the caller of their texts, by default the
+    address, and ``strategy`` is the algorithm of those that name none.
     ``cost`` is a number, a dict of units such as ``{"tokens": 812}``, or a
     function of the scope.  With ``reserve``, limits with ``hold`` or
     ``concurrent`` are held until the response has ended, or the websocket is
@@ -181,97 +213,127 @@ class LimitreeMiddleware(HeaderMiddleware):
     ``/static/``; or a function of the scope that returns whether to exclude it.
 
     A denied request gets a 429.  ``response``, a function of the scope and the
-    Decision, returns another response, as an ASGI application.  If the store
+    Decision, returns another response, as an ASGI application; so may
+    ``on_breach``, which is called for each denial.  If the store
     fails and ``on_store_error`` is ``raise``, the answer is 503.  If the client
     is gone before its address is known, the answer is a 400.  Raises what
     AsyncLimiter raises.  Errors of ``path`` and ``cost``, and errors of the
     limiter about their results, go to the server.
     """
 
-    def __init__(self, app: App, limits: Limits | AsyncLimiter,
+    def __init__(self, app: App, limits: Limits | AsyncLimiter | None = None,
                  store: str = "memory://", *,
                  path: Callable[[Scope], Any] | None = None,
                  client_ip: ClientIp = client_ip(),
                  cost: Cost | Callable[[Scope], Any] = 1,
                  reserve: Reserve = False,
+                 rules: Iterable[RateLimit] = (),
+                 key: Callable[[Scope], Any] | None = None,
+                 strategy: str | None = None,
                  exclude: Iterable[str] | Callable[[Scope], bool] = (),
                  headers: Style = "ietf", reset: Reset = "delta",
                  response: Callable[[Scope, Decision], App] | None = None,
+                 on_breach: Breach | None = None,
                  clock: Clock | None = None, **options: object) -> None:
-        super().__init__(app, LimiterLifespan(limits, store,
-                                     {"clock": clock, **options}),
-                         headers, reset)
-        self._path = path or (lambda scope: ("ip", client_ip.of_scope(scope)))
-        if path is None:
+        self._rules = list(rules)
+        if limits is None and not self._rules:
+            raise TypeError("the middleware needs limits, rules, or both")
+        super().__init__(app, LimiterLifespan(
+            NO_LIMITS if limits is None else limits, store,
+            {"clock": clock, **options}), headers, reset)
+        self._path = path
+        if path is None and limits is not None:
+            self._path = lambda scope: ("ip", client_ip.of_scope(scope))
             web.check_path(self.limiter._limiter, ("ip", client_ip),
                            "the path (\"ip\", address)")
         self._cost = cost
         self._reserve = reserve_of(reserve)
         self._is_excluded = exclude if callable(exclude) else _one_of(exclude)
         self._response = response
+        #: The limits of `rules` that are texts.
+        self.plain = PlainLimits("rule", strategy)
+        self.key: Callable[[Any], Any] = key or client_ip.of_scope
+        self.on_breach = on_breach  #: called for each denial
+        for rule in self._rules:
+            rule.check(self.limiter._limiter, "rules")
+        if self._rules:
+            self.plain.update(self._lifespan)  # the name must be free
 
     @property
     def limiter(self) -> AsyncLimiter:
         """The limiter that is asked."""
         return self._lifespan.limiter
 
+    async def levels_of(self, key: Segment) -> list[Level]:
+        """Return what is left of a caller's texts; charges nothing."""
+        return await self.plain.levels_of_awaited(self.limiter, key)
+
+    async def reset(self, key: Segment) -> None:
+        """Forget what a caller has used of texts."""
+        await self.plain.reset_awaited(self.limiter, key)
+
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection, unless it is denied."""
         if self._is_excluded(scope):
             await self.app(scope, receive, send)
             return
+        step = Step()
         try:
-            decision = await self._decide(scope)
+            decision = await self._decide(step, scope)
         except (ClientGone, StoreError) as error:
             await refuse(web.answer_to(error), scope, receive, send)
             return
-        if decision is None:
+        if decision is None or decision.allowed:
+            step.ask.pass_on()
             await self.app(scope, receive, send)
             return
-        if decision.allowed:
-            await self.app(scope, receive, send)
-        elif self._response is not None and can_respond(scope):
+        log_denial(decision)
+        app, message = await run_awaited(step.answering(self, scope, decision))
+        if app is None and self._response is not None:
+            app = self._response(scope, decision)
+        if app is not None and can_respond(scope):
             if scope["type"] == "websocket":
                 await receive()  # websocket.connect
-            await self._response(scope, decision)(scope, receive, send)
+            await app(scope, receive, send)
         else:
-            await refuse(web.denial(decision, "none"), scope, receive, send)
+            await refuse(web.denial(decision, "none", message=message), scope,
+                         receive, send)
 
-    async def _decide(self, scope: Scope) -> Any:
-        asked = self._path(scope)
+    async def _decide(self, step: Step, scope: Scope) -> Any:
+        ask = step.ask
+        asked = self._path and self._path(scope)
         if not isinstance(asked, (tuple, list)):
             asked = await settled(asked)
-        if asked is None:
+        if asked is not None:
+            cost = self._cost
+            if callable(cost):
+                cost = cast("Cost", await settled(cost(scope)))
+            ask.paths = list(web.paths_of(asked, self._path))
+            ask.costs = [cost] * len(ask.paths)
+            ask.defer(0, None, self._reserve)
+        if self._rules:
+            await run_awaited(step.asking(
+                self._rules, self, scope,
+                Place(scope.get("method", "WS"), scope["path"])))
+            if self.plain.has_news:
+                await asyncio.to_thread(self.plain.update, self._lifespan)
+        if not ask.paths and (self._rules or asked is None):
             return None
-        cost = self._cost
-        if callable(cost):
-            cost = cast("Cost", await settled(cost(scope)))
         record: Record = scope["limitree"]
-        paths, limiter = web.paths_of(asked, self._path), self._lifespan.limiter
-        if not self._reserve:
+        limiter = self._lifespan.limiter
+        if not self._rules and not self._reserve:
             return record.note(None, await limiter.authorize_all(
-                paths, cost, levels=True), limiter)
-        ask = PathCosts.of(paths, cost, self._reserve)
+                ask.paths, ask.costs[0] if ask.costs else 1, levels=True),
+                limiter)
         return record.note(ask, await ask.authorize(limiter, True), limiter)
-
-
-async def settled(value: Any) -> Any:
-    """Return the result of a function, awaited if it is async."""
-    return await value if inspect.isawaitable(value) else value
 
 
 def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:
     if isinstance(paths, (str, bytes)):
         raise TypeError("exclude must be a sequence of URL paths, not "
                         f"{type(paths).__name__}")
-    listed = list(paths)
-    exact = frozenset(path for path in listed if not path.endswith("/*"))
-    below = tuple(path[:-1] for path in listed if path.endswith("/*"))
-
-    def is_one(scope: Scope) -> bool:
-        path = scope["path"]
-        return path in exact or path.startswith(below)
-    return is_one
+    is_one = web.is_one_of(paths)
+    return lambda scope: is_one(scope["path"])
 
 
 def can_respond(scope: Scope) -> bool:

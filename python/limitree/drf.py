@@ -9,11 +9,13 @@ processes that share its store, and without a cache.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Union, cast
 
 from rest_framework import throttling
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
@@ -29,8 +31,10 @@ from limitree.path_costs import (
 )
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
+from limitree.plain import algorithm_of
+from limitree.rate_limit import run
 from limitree.response_holds import Reserve, reserve_of
-from limitree.web import logger
+from limitree.web import logger, methods_of
 
 #: A path of the tree, or a list of paths.
 Paths = Union[Sequence[Segment], Sequence[Sequence[Segment]]]
@@ -57,12 +61,21 @@ class _Throttle(throttling.BaseThrottle):
     #: sent.
     reserve: Reserve = False
     _reserve: bool | float = False
+    #: The method or methods that are limited; None: all.
+    methods: str | Iterable[str] | None = None
+    _methods: frozenset[str] | None = None
+    #: A method that gets the request and the decision when this throttle
+    #: denies.  Behind LimitreeMiddleware it may return the response.
+    on_breach: Callable[..., Any] | None = None
+    #: The text of the denial, or a function that returns it.
+    error_message: str | Callable[[], str] | None = None
     #: The decision on the last request, or None.
     decision: Decision | None = None
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         cls._reserve = reserve_of(cls.reserve)
+        cls._methods = methods_of(cls.methods)
         if cls._reserve and issubclass(cls, throttling.SimpleRateThrottle):
             raise TypeError("reserve is for a LimitreeThrottle: a rate holds "
                             "nothing")
@@ -70,6 +83,10 @@ class _Throttle(throttling.BaseThrottle):
     def throttle_cost(self, request: Request, view: APIView) -> Cost:
         """Return the tokens that `request` takes."""
         return self.cost
+
+    def exempt_when(self, request: Request, view: APIView) -> bool:
+        """Return whether this throttle leaves `request` alone."""
+        return False
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         """Charge all throttles of the view, or none; return whether this one
@@ -90,16 +107,33 @@ class _Throttle(throttling.BaseThrottle):
         if twin not in joint.owners:
             return True
         self.decision = joint.decision
-        return self._answer(twin not in joint.denying)
+        return self._told(request, twin not in joint.denying)
 
     def _allow_alone(self, request: Request, view: APIView) -> bool:
         ask = PathCosts()
-        self._put(ask, request, view)
+        self._put_if(ask, request, view)
         if not ask.paths:
             return True
         ask.defer(0, self.deduct_when, self._reserve)
         self.decision = _decided(request, ask)
-        return self._answer(self.decision.allowed)
+        return self._told(request, self.decision.allowed)
+
+    def _told(self, request: Request, allowed: bool) -> bool:
+        if not allowed:
+            record = record_of(request._request)
+            site, decision = current(), cast("Decision", self.decision)
+            message, response = run(site.breached([self], request, decision))
+            record.told = message, response or record.told[1]
+            if message is not None:
+                self._answer(False)
+                raise Throttled(self.wait(), message)
+        return self._answer(allowed)
+
+    def _put_if(self, ask: PathCosts, request: Request, view: APIView) -> None:
+        if self._methods is not None and request.method not in self._methods:
+            return
+        if not self.exempt_when(request, view):
+            self._put(ask, request, view)
 
     def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
         """Add what this throttle charges."""
@@ -170,7 +204,7 @@ class _Joint:
         try:
             for one in throttles:
                 number = len(ask.paths)
-                one._put(ask, request, view)
+                one._put_if(ask, request, view)
                 if len(ask.paths) > number:
                     ask.defer(number, one.deduct_when, one._reserve)
                 self.owners += [one] * (len(ask.paths) - number)
@@ -264,20 +298,30 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     """A rate for each key that ``get_cache_key`` returns.
 
     ``rate``, ``scope``, ``THROTTLE_RATES``, ``get_rate`` and ``parse_rate`` are
-    those of REST framework; ``cache`` and ``timer`` are not used.
+    those of REST framework; ``cache`` and ``timer`` are not used.  A rate may
+    name its algorithm, as in "5/min sliding_log".
     """
 
     def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
-        if self.rate is None:
+        found = self.throttle_rate(request, view)
+        if found is None:
             return
         self.key = self.get_cache_key(request, view)
         if self.key is None:
             return
-        num_requests, duration = self.parse_rate(self.rate)
+        rate, words = _rate_and_words(found)
+        num_requests, duration = self.parse_rate(rate)
         assert num_requests is not None and duration is not None
         current().put_rate(ask, self.scope or type(self).__qualname__,
-                           (num_requests, duration), str(self.key),
-                           self.throttle_cost(request, view))
+                           f"{num_requests}/{duration}{words}" if words
+                           else (num_requests, duration), str(self.key),
+                           self.throttle_cost(request, view),
+                           type(self).throttle_rate is not
+                           SimpleRateThrottle.throttle_rate)
+
+    def throttle_rate(self, request: Request, view: APIView) -> str | None:
+        """Return the rate for `request`; None: it is not limited."""
+        return self.rate
 
     def _answer(self, allowed: bool) -> bool:
         return self.throttle_success() if allowed else self.throttle_failure()
@@ -285,6 +329,19 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
     def throttle_success(self) -> bool:
         """Called for a request that is allowed."""
         return True
+
+
+@functools.lru_cache(maxsize=256)
+def _rate_and_words(rate: str) -> tuple[str, str]:
+    """Return "5/min" and " sliding_log" of both in one text.
+
+    All else is for `parse_rate`, which a subclass may have its own.
+    """
+    rest, _, words = rate.partition(" ") if isinstance(rate, str) else ("",) * 3
+    try:
+        return (rest, f" {algorithm_of(words)}") if words else (rate, "")
+    except ConfigError:
+        return rate, ""
 
 
 class AnonRateThrottle(SimpleRateThrottle, throttling.AnonRateThrottle):

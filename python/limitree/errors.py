@@ -19,6 +19,8 @@ class LimitExceeded(Exception):
     """
 
     decision: Decision
+    #: The ``error_message`` of the limit, or None.
+    message: str | None = None
 
     def __init__(self, decision: Decision) -> None:
         if isinstance(decision, dict):  # it went through JSON
@@ -40,6 +42,8 @@ class LimitExceeded(Exception):
         if isinstance(self.decision, str):
             # A task queue other than Celery may pass on a text.
             return f"limit exceeded: {self.decision}"
+        if self.message is not None:
+            return self.message
         wait = self.decision.retry_after
         if wait is None or wait == float("inf"):
             return "limit exceeded: no wait is long enough"

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         Request,
     )
     from limitree.limits import Limits, Replace
+    from limitree.lines import Lines
     from limitree.stats import LimitStats, Stats
     from limitree.wait import Clock, Duration
 
@@ -300,20 +301,26 @@ class Limiter(HoldingLimiter):
         super().close()
 
     def acquire(self, *path: Segment, cost: Cost = 1,
-                timeout: Duration | None = None) -> Decision:
+                timeout: Duration | None = None,
+                max_queue: int | None = None) -> Decision:
         """Authorize, waiting until `cost` fits, at most for `timeout`.
 
         That is a number of seconds or a text such as "500ms"; None waits as
-        long as it takes.  Raises LimitExceeded, at once if the wait would be
-        longer than the time left, and what authorize raises.  There is no
-        queue: of several waiting callers, the first to ask again wins.
+        long as it takes.  Callers of one path wait in line within this process:
+        the first to come is the first to go, and only it asks again.  Raises
+        LimitExceeded, at once if the wait would be longer than the time left,
+        or if `max_queue` callers wait already; and what authorize raises.
         """
-        waiting = Waiting(timeout, self.clock)
-        while True:
-            decision = self.authorize(*path, cost=cost)
-            if decision.allowed:
-                return decision
-            waiting.sleep(waiting.next(decision))
+        from limitree import lines
+        lines.check_most(max_queue)
+        return lines.acquire(self, self._line, path, cost,
+                             Waiting(timeout, self.clock), max_queue)
+
+    @property
+    def _line(self) -> Lines:
+        from limitree.lines import Lines
+        found: Lines = vars(self).setdefault("_lines", Lines())
+        return found
 
     def limit(self, *path: SegmentOf, cost: CostOf = 1
               ) -> Callable[[_Function], _Function]:

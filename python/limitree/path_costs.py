@@ -6,7 +6,7 @@ import functools
 import inspect
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union
 
 from limitree.decision import Decision
 from limitree.demand import Cost, Costs
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from limitree.aio import AsyncLimiter
     from limitree.demand import Part
     from limitree.limiter import Limiter
+
+Owner = TypeVar("Owner")
 
 #: Returns whether a response costs anything, or what it costs.
 DeductWhen = Callable[[Any], Union[bool, Cost]]
@@ -148,19 +150,21 @@ class PathCosts:
         """Return the decision of authorize, but charge nothing."""
         return limiter.peek_all(self.paths, joined(self.costs))
 
-    def charge(self, limiter: Limiter | AsyncLimiter, response: Any) -> Any:
+    def charge(self, limiter: Limiter | AsyncLimiter, response: Any,
+               levels: bool | None = None) -> Any:
         """Charge what `response` costs; return the decision after it."""
         costs = self._due(response)
         due = [number for number, cost in enumerate(costs) if cost != 0]
         if not due:
-            return limiter.peek_all(self.paths, 0)
+            return limiter.peek_all(self.paths, 0, levels=levels)
         cost = joined(costs)
         if cost is costs or len(due) == len(costs):
-            return limiter.spend_all(self.paths, cost)
+            return limiter.spend_all(self.paths, cost, levels=levels)
         # A cost in other units is charged on all paths of a call.
         spent = limiter.spend_all([self.paths[number] for number in due],
                                   joined([costs[number] for number in due]))
-        return _after(spent, lambda _: limiter.peek_all(self.paths, 0))
+        return _after(spent, lambda _: limiter.peek_all(self.paths, 0,
+                                                        levels=levels))
 
     def _due(self, response: Any) -> list[Cost]:
         """Return what each path costs after `response`."""
@@ -226,6 +230,20 @@ class PathCosts:
         for later in (self.deferred, self.settling):
             for number in [one for one in later if one >= count]:
                 del later[number]
+
+
+def denying(owners: Sequence[Owner], decision: Decision, first: int = 0
+            ) -> list[Owner]:
+    """Return the owners of the paths that deny, each once.
+
+    `owners` are those of the paths from number `first` on.  All of them, if the
+    decision does not know its levels.
+    """
+    if decision.levels is None:
+        return list(dict.fromkeys(owners))
+    return list(dict.fromkeys(
+        owners[level.path - first] for level in decision.levels
+        if level.limited and level.mode != "shadow" and level.path >= first))
 
 
 def joined(costs: list[Any]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from limitree import _native
 from limitree.demand import Segment
@@ -17,9 +17,18 @@ from limitree.errors import ConfigError
 from limitree.limits import Replace
 from limitree.locks import ForkLock
 
+if TYPE_CHECKING:
+    from limitree.aio import AsyncLimiter
+    from limitree.decision import Level
+    from limitree.limiter import Limiter
+
 #: The maximum number of different limits in one PlainLimits.  If texts are
 #: computed for each request, a mistake must not fill the memory.
 MAX_LIMITS = 10_000
+
+#: Marks the names of buckets whose scope a function returns.  That scope is a
+#: part of the key: otherwise each scope would be a new node of the tree.
+COMPUTED = "@()"
 
 _WORDS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
 
@@ -31,7 +40,8 @@ class PlainLimit:
     count: int
     period: float
     burst: int
-    name: str  #: in keys and policies: "5/1s", "30/1m-burst10"
+    #: In keys and policies: "5/1s", "30/1m-burst10", "5/1h-fixed_window".
+    name: str
 
     def __str__(self) -> str:
         """In words: "5 per 1 second"."""
@@ -53,7 +63,7 @@ class PlainLimit:
 
 def text_of_name(name: str) -> str:
     """Return the text of a limit by its name: "30/1m burst 10"."""
-    return name.replace("-burst", " burst ")
+    return name.replace("-burst", " burst ").replace("-", " ")
 
 
 def joined(first: Segment, key: Segment) -> bytes:
@@ -63,18 +73,69 @@ def joined(first: Segment, key: Segment) -> bytes:
     return b"%d:%b%b" % (len(one), one, other)
 
 
-def parse(text: str) -> list[PlainLimit]:
+#: The algorithms by the names that Flask-Limiter, slowapi and their library
+#: `limits` have for them, and the words for the same counts.
+#: A limit with a burst is a token bucket all the same: those have none.
+STRATEGIES = {"fixed-window": "fixed_window first",
+              "moving-window": "sliding_log",
+              "sliding-window-counter": "sliding_tail"}
+
+
+def algorithm_of(strategy: str | None) -> str:
+    """Return the words that a `strategy` puts behind a rate; "" for None.
+
+    It is a name of STRATEGIES, or such words: "gcra", "fixed_window".  Raises
+    ConfigError for other texts, TypeError unless it is a str.
+    """
+    if strategy is None:
+        return ""
+    if not isinstance(strategy, str):
+        raise TypeError("strategy must be a str such as 'fixed-window', not "
+                        f"{type(strategy).__name__}")
+    words = STRATEGIES.get(strategy, strategy)
+    try:
+        rates = _native.parse_rates(f"1/s {words}")
+    except ConfigError:
+        rates = []
+    if len(rates) != 1 or not rates[0][4] or rates[0][:3] != (1, 1.0, 1):
+        raise ConfigError(
+            f"there is no strategy {strategy!r}: known are "
+            + ", ".join([*STRATEGIES, "gcra"])
+            + ", and the algorithms of a limits.yaml")
+    return words
+
+
+#: The most units of a sliding_log, which keeps an instant for each of them.
+_MAX_LOG = 10_000
+
+
+def _with(algorithm: str, rate: list[Any]) -> list[Any]:
+    """Return `rate`, of which no algorithm was said, with this one."""
+    count, _, burst, name = rate
+    if not algorithm or burst != count:
+        return rate
+    if algorithm == "sliding_log" and count > _MAX_LOG:
+        algorithm = "sliding_window"
+    return list(_native.parse_rates(f"{name} {algorithm}")[0][:4])
+
+
+def parse(text: str, algorithm: str = "") -> list[PlainLimit]:
     """Return the limits in `text` without duplicates.
 
     The grammar is that of ``limits:`` in a limits.yaml: ``5/second``,
-    ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``.  Raises
-    ConfigError for other texts, TypeError unless it is a str.
+    ``10 per minute``, ``1/5 minutes burst 3``, ``5/second; 100/hour``,
+    ``5/minute fixed_window``.  `algorithm`, the result of `algorithm_of`, is
+    that of limits which name none and have no burst.  Raises ConfigError for
+    other texts, TypeError unless it is a str.
     """
     if not isinstance(text, str):
         raise TypeError("limits must be a str such as '5/second', not "
                         f"{type(text).__name__}")
-    limits = [PlainLimit(*one) for one in _native.parse_rates(text)]
-    return list(dict.fromkeys(limits))
+    limits: dict[PlainLimit, None] = {}
+    for *rate, names_one in _native.parse_rates(text):
+        limits[PlainLimit(*(rate if names_one
+                            else _with(algorithm, rate)))] = None
+    return list(limits)
 
 
 class Ruled(Protocol):
@@ -141,13 +202,16 @@ class PlainLimits:
     `update`, which costs nothing if there are no new rules.
     """
 
-    def __init__(self, root: str = "view") -> None:
+    def __init__(self, root: str = "view", strategy: str | None = None
+                 ) -> None:
         self.root = root  #: the top-level name
+        self._algorithm = algorithm_of(strategy)
         self._scopes: dict[str, dict[tuple[str, ...], PlainLimit]] = {}
         self._rules: dict[tuple[str, str, bool], PlainRule] = {}
         self._count = 0
         self._lock = ForkLock()
         self._news = True
+        self._is_known = False  # to the limiter
 
     def rule(self, text: str, scope: str, varies: bool = False) -> PlainRule:
         """Return the rule for the limits in `text`, adding it if it is new.
@@ -164,7 +228,7 @@ class PlainLimits:
             return known
         if not scope or "*" in scope:
             raise ValueError(f"a scope must be a name without *, is {scope!r}")
-        limits = parse(text)
+        limits = parse(text, self._algorithm)
         rule = PlainRule(self.root, scope, tuple(limits),
                          _tails(limits, varies))
         with self._lock:
@@ -191,14 +255,51 @@ class PlainLimits:
     def update(self, limiter: Ruled) -> None:
         """Add new rules to `limiter`, which must always be the same.
 
-        Raises ConfigError if its own limits have a top-level name `root`.
+        Raises ConfigError if there is a top-level name `root` already.
         """
         if not self._news:
             return
         with self._lock:
             if self._news:
-                limiter.put(self.root, self.node(), replace="added")
-                self._news = False
+                # Others may have the same limiter: two with one name would
+                # lose the limits of the first.
+                limiter.put(self.root, self.node(),
+                            replace="added" if self._is_known else False)
+                self._is_known, self._news = True, False
+
+    def paths_of(self, key: Segment) -> list[tuple[Segment, ...]]:
+        """Return the paths to the buckets of a caller, as far as known.
+
+        Without those whose key is made of more than the caller's.
+        """
+        return list(dict.fromkeys(path for rule in self
+                                  if COMPUTED not in rule.scope
+                                  for path in rule.paths(key)))
+
+    def levels_of(self, limiter: Limiter, key: Segment) -> list[Level]:
+        """Return where a caller stands in all limits of `limiter`."""
+        self.update(limiter)
+        return [level for path in self.paths_of(key) for level in
+                limiter.peek(*path, cost=0, levels=True).levels or ()]
+
+    async def levels_of_awaited(self, limiter: AsyncLimiter, key: Segment
+                                ) -> list[Level]:
+        """The same on the event loop."""
+        self.update(limiter)
+        return [level for path in self.paths_of(key) for level in
+                (await limiter.peek(*path, cost=0, levels=True)).levels or ()]
+
+    def reset(self, limiter: Limiter, key: Segment) -> None:
+        """Forget what a caller has used."""
+        self.update(limiter)
+        for path in self.paths_of(key):
+            limiter.reset(*path)
+
+    async def reset_awaited(self, limiter: AsyncLimiter, key: Segment) -> None:
+        """The same on the event loop."""
+        self.update(limiter)
+        for path in self.paths_of(key):
+            await limiter.reset(*path)
 
     def node(self) -> dict[str, object]:
         """Return the content of the top-level name."""

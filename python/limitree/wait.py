@@ -66,6 +66,14 @@ class Waiting:
         self.is_manual = own_sleep is not None
         self.sleep = own_sleep or time.sleep
 
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left; None: any number, or only a test's clock
+        knows."""
+        if self._deadline == _INFINITE or self.is_manual:
+            return None
+        return max(self._deadline - self._now(), 0) / 1e9
+
     def next(self, decision: Decision) -> float:
         """Return the seconds to sleep after `decision`.
 

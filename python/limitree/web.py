@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
 from limitree._native import Decision, Limiter
@@ -62,6 +62,17 @@ def methods_of(methods: str | Iterable[str] | None) -> frozenset[str] | None:
     if not found:
         raise ValueError("methods must not be empty: None stands for all")
     return frozenset(found | {"HEAD"} if "GET" in found else found)
+
+
+def is_one_of(paths: Iterable[str]) -> Callable[[str], bool]:
+    """Return a function that tells whether a URL path is one of `paths`.
+
+    "/static/*" means everything below "/static/".
+    """
+    listed = list(paths)
+    exact = frozenset(path for path in listed if not path.endswith("/*"))
+    below = tuple(path[:-1] for path in listed if path.endswith("/*"))
+    return lambda path: path in exact or path.startswith(below)
 
 
 def counted_as(method: str) -> str:
@@ -169,13 +180,33 @@ def returned_by(function: object) -> str:
     return f", as {getattr(function, '__module__', '?')}.{name} has returned"
 
 
+class Started(NamedTuple):
+    """A response that begins, for functions that say what it costs."""
+
+    status_code: int
+    headers: Mapping[str, str]  #: with names in lower case
+
+    @classmethod
+    def of(cls, status_code: int, headers: Iterable[tuple[str, str]]
+           ) -> Started:
+        """Return it; headers of the same name are joined."""
+        found: dict[str, str] = {}
+        for name, value in headers:
+            name = name.lower()
+            found[name] = f"{found[name]}, {value}" if name in found else value
+        return cls(status_code, found)
+
+
 def denial(decision: Decision, style: Style = "ietf",
-           reset: Reset = "delta") -> Answer:
-    """Return the 429 for a denial.
+           reset: Reset = "delta", message: str | None = None) -> Answer:
+    """Return the 429 for a denial; `message` replaces the text that says so.
 
     Raises ValueError for a request that was allowed, and what headers() raises.
     """
-    return _problem(429, "Too Many Requests", decision._problem_json(),
+    body = decision._problem_json()
+    if message is not None:
+        body = json.dumps({**json.loads(body), "detail": message}).encode()
+    return _problem(429, "Too Many Requests", body,
                     decision.headers(style, reset))
 
 

@@ -8,22 +8,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
-from limitree.demand import Cost
+from limitree.clients import client_ip
+from limitree.decision import Decision, Level
+from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.headers import Headers, Reset, Style, check_style
 from limitree.limiter import Limiter
-from limitree.limits import Limits
+from limitree.limits import NO_LIMITS, Limits
 from limitree.path_costs import PathCosts
+from limitree.plain import PlainLimits
+from limitree.rate_limit import Breach, Place, RateLimit, Step, run
 from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.web import (
     Answer,
-    Path,
     Paths,
+    Started,
     denial,
+    is_one_of,
     options_of,
     paths_of,
     unavailable,
@@ -49,8 +56,17 @@ class LimitreeMiddleware:
     list of paths that are decided in one step, or None for a request that is
     not limited.  `cost` is a number, a dict of units such as
     ``{"tokens": 812}``, or a function of the environment that returns one of
-    them.  A denied request is answered with a 429, and a request that the store
-    could not decide with a 503; `app` sees neither.  All other responses get
+    them.  `rules` are RateLimits, decided in the same step; their functions
+    get the environment.  `key` identifies the caller of their texts, by default
+    the address of the peer, and `strategy` is the algorithm of those that name
+    none.  `exclude` are URL paths that are not limited, where ``/static/*``
+    means everything below ``/static/``.
+
+    A denied request is answered with a 429, and a request that the store could
+    not decide with a 503; `app` sees neither.  `response`, a function of the
+    environment and the Decision, returns another response to a denied request,
+    as a WSGI application; so may `on_breach`, which is called for each denial.
+    All other responses get
     headers, and their bodies are not touched, so streams still stream.  With
     `reserve`, limits with ``hold`` or ``concurrent`` are held until the server
     has closed the body; a duration is the hold, which is then renewed when
@@ -59,55 +75,150 @@ class LimitreeMiddleware:
     environment has the Decision, or the Reservation, as ``limitree.decision``.
     """
 
-    def __init__(self, app: WSGIApplication, limits: Limits | Limiter,
-                 path: Callable[[WSGIEnvironment], Paths], *,
+    def __init__(self, app: WSGIApplication,
+                 limits: Limits | Limiter | None = None,
+                 path: Callable[[WSGIEnvironment], Paths] | None = None, *,
                  store: str | None = None,
                  cost: Cost | Callable[[WSGIEnvironment], Cost] = 1,
                  reserve: Reserve = False,
+                 rules: Iterable[RateLimit] = (),
+                 key: Callable[[WSGIEnvironment], Segment] | None = None,
+                 strategy: str | None = None,
+                 exclude: Iterable[str] = (),
                  headers: Style = "ietf", reset: Reset = "delta",
+                 response: Callable[[WSGIEnvironment, Decision],
+                                    WSGIApplication] | None = None,
+                 on_breach: Breach | None = None,
                  **options: object) -> None:
+        self._rules = list(rules)
+        if path is None and not self._rules:
+            raise TypeError("the middleware needs a path, rules, or both")
         self._app = app
-        self._limiter = _limiter_of(limits, store, options)
+        self._limiter = _limiter_of(NO_LIMITS if limits is None else limits,
+                                    store, options)
         self._path = path
         self._cost = cost
         self._reserve = reserve_of(reserve)
+        self._is_excluded = is_one_of(exclude)
+        self._response = response
         self._style: Style = headers
         self._reset: Reset = reset
         check_style(headers, reset)
+        #: The limits of `rules` that are texts.
+        self.plain = PlainLimits("rule", strategy)
+        self.key: Callable[[Any], Any] = key or client_ip().of_environ
+        self.on_breach = on_breach  #: called for each denial
+        for rule in self._rules:
+            rule.check(self._limiter, "rules")
+        if self._rules:
+            self.plain.update(self._limiter)  # the name must be free
+
+    @property
+    def limiter(self) -> Limiter:
+        """The limiter that is asked."""
+        return self._limiter
+
+    def levels_of(self, key: Segment) -> list[Level]:
+        """Return what is left of a caller's texts; charges nothing."""
+        return self.plain.levels_of(self._limiter, key)
+
+    def reset(self, key: Segment) -> None:
+        """Forget what a caller has used of texts."""
+        self.plain.reset(self._limiter, key)
 
     def __call__(self, environ: WSGIEnvironment,
                  start_response: StartResponse) -> Iterable[bytes]:
-        paths = paths_of(self._path(environ), self._path)
-        if not paths:
+        if self._is_excluded(_url_of(environ)):
             return self._app(environ, start_response)
-        cost = self._cost(environ) if callable(self._cost) else self._cost
-        if not self._reserve:
-            return self._answer(paths, cost, environ, start_response)
-        return held_body(functools.partial(self._answer, paths, cost), environ,
+        step = Step()
+        self._ask(step.ask, environ)
+        if self._rules:
+            run(step.asking(self._rules, self, environ,
+                            Place(environ["REQUEST_METHOD"],
+                                  _url_of(environ))))
+            self.plain.update(self._limiter)
+        if not step.ask.paths:
+            return self._app(environ, start_response)
+        if not step.ask.reserves:
+            return self._answer(step, environ, start_response)
+        return held_body(functools.partial(self._answer, step), environ,
                          start_response)
 
-    def _answer(self, paths: Sequence[Path], cost: Cost,
-                environ: WSGIEnvironment, start_response: StartResponse
-                ) -> Iterable[bytes]:
-        ask = (PathCosts.of(paths, cost, self._reserve) if self._reserve
-               else None)
+    def _ask(self, ask: PathCosts, environ: WSGIEnvironment) -> None:
+        if self._path is None:
+            return
+        ask.paths = list(paths_of(self._path(environ), self._path))
+        if ask.paths:
+            cost = self._cost(environ) if callable(self._cost) else self._cost
+            ask.costs = [cost] * len(ask.paths)
+            ask.defer(0, None, self._reserve)
+
+    def _answer(self, step: Step, environ: WSGIEnvironment,
+                start_response: StartResponse) -> Iterable[bytes]:
+        ask, limiter = step.ask, self._limiter
         try:
             decision = (
-                self._limiter.authorize_all(paths, cost, levels=True)
-                if ask is None else ask.authorize(self._limiter, True))
+                ask.authorize(limiter, True) if self._rules or ask.reserves
+                else limiter.authorize_all(ask.paths, ask.costs[0],
+                                           levels=True))
         except StoreError as error:
             return _send(unavailable(error), environ, start_response)
         environ[DECISION] = decision
-        note(environ, ask, decision, self._limiter)
+        note(environ, ask if ask.reserves else None, decision, limiter)
         if decision.limited:
-            return _send(denial(decision, self._style, self._reset), environ,
-                         start_response)
+            return self._deny(step, decision, environ, start_response)
+        ask.pass_on()
+
+        def start(status: str, theirs: Headers, *exc_info: Any
+                  ) -> Callable[[bytes], object]:
+            told = self._charged(ask, decision, environ, status, theirs)
+            return start_response(
+                status, [*theirs, *told.headers(self._style, self._reset)],
+                *exc_info)
+
+        try:
+            return self._app(environ, start)
+        except Exception:
+            self._charged(ask, decision, environ, "500", [])
+            raise
+
+    def _charged(self, ask: PathCosts, decision: Decision,
+                 environ: WSGIEnvironment, status: str, headers: Headers
+                 ) -> Decision:
+        """Charge what functions say of a response; return what is left."""
+        if not ask.deferred and not ask.settling:
+            return decision
+        started = Started.of(int(status[:3]), headers)
+        holds: Holds | None = environ.get(HOLDS)
+        if holds:
+            holds.answer(started, False)
+        if ask.deferred:
+            # The application has done its work, so a 503 would be wrong; the
+            # limiter has logged that its store fails.
+            with contextlib.suppress(StoreError):
+                decision = ask.charge(self._limiter, started, True)
+            ask.deferred = {}  # a response that begins again
+        return decision
+
+    def _deny(self, step: Step, decision: Decision, environ: WSGIEnvironment,
+              start_response: StartResponse) -> Iterable[bytes]:
+        log_denial(decision)
+        app, message = run(step.answering(self, environ, decision))
+        if app is None and self._response is not None:
+            app = self._response(environ, decision)
+        if app is None:
+            return _send(denial(decision, self._style, self._reset, message),
+                         environ, start_response)
         own = decision.headers(self._style, self._reset)
 
         def start(status: str, theirs: Headers, *exc_info: Any
                   ) -> Callable[[bytes], object]:
             return start_response(status, [*theirs, *own], *exc_info)
-        return self._app(environ, start)
+        return cast("Iterable[bytes]", app(environ, start))
+
+
+def _url_of(environ: WSGIEnvironment) -> str:
+    return f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
 
 
 def note(environ: WSGIEnvironment, ask: PathCosts | None, decision: Any,

@@ -103,6 +103,7 @@ LIES(limitree_rate, count, 0);
 LIES(limitree_rate, period_ns, 8);
 LIES(limitree_rate, burst, 16);
 LIES(limitree_rate, size, 24);
+LIES(limitree_rate, algorithm, 28);
 LIES(limitree_rate, name, 32);
 
 SIZE(limitree_file, 2 * sizeof(limitree_str));

@@ -367,8 +367,6 @@ def test_every_setting_that_is_documented_is_known(app, recwarn, given):
 
 
 @pytest.mark.parametrize("settings, message", [
-    ({"RATELIMIT_STRATEGY": "fixed-window"},
-     "RATELIMIT_STRATEGY='fixed-window' has no effect"),
     ({"RATELIMIT_META": "1/day"}, "setting 'RATELIMIT_META' has no effect"),
     ({"RATELIMIT_DEFUALT": "1/day"}, "did you mean 'RATELIMIT_DEFAULT'"),
     ({"RATELIMIT_STORAGE_URL": "redis://x", "LIMITREE_STORE": "memory://"},
@@ -380,11 +378,12 @@ def test_settings_without_effect(app, settings, message):
         Limiter(who, app=app)
 
 
-def test_a_strategy_is_an_argument_without_effect(app, recwarn):
-    Limiter(who, app=app, strategy="gcra")
-    assert not recwarn.list
-    with pytest.warns(UserWarning, match="strategy='moving-window' has no"):
-        Limiter(who, app=app, strategy="moving-window")
+def test_an_argument_goes_before_the_setting(app):
+    app.config["RATELIMIT_STRATEGY"] = "fixed-window"
+    limiter = Limiter(who, app=app, strategy="moving-window",
+                      default_limits=["2/minute"])
+    app.get("/")(lambda: str(limiter.current_limit.key))
+    assert app.test_client().get("/").text.endswith("2/1m-sliding_log")
 
 
 def test_an_unknown_root_is_found_when_the_application_starts(app):

@@ -287,3 +287,13 @@ def test_forks_while_threads_add_rules(limiter):
     finally:
         done.set()
         thread.join()
+
+
+def test_a_name_is_of_one_only(limiter):
+    first, second = PlainLimits("own"), PlainLimits("own")
+    first.update(limiter)
+    with pytest.raises(limitree.ConfigError, match='"own"'):
+        second.update(limiter)
+    rule = first.rule("1/minute", "trade")
+    first.update(limiter)
+    assert limiter.peek_all(rule.paths("alex")).limit == 1

@@ -4,6 +4,8 @@ import asyncio
 import inspect
 import json
 import pathlib
+import threading
+import time
 
 import pytest
 
@@ -207,3 +209,109 @@ def test_an_unlimited_timeout(either):
     either.authorize("user", "alex", "trade", cost=6)
     assert either.acquire("user", "alex", "trade",
                           timeout=float("inf")).allowed
+
+
+# ---- In line ----------------------------------------------------------------
+
+
+def until(condition):
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+class HeldClock(ManualClock):
+    """Nobody wakes up before `go` is set."""
+
+    def __init__(self):
+        super().__init__()
+        self.go = threading.Event()
+
+    def sleep(self, seconds):
+        assert self.go.wait(30)
+        self.advance(seconds)
+
+
+def test_threads_wait_in_line():
+    clock = HeldClock()
+    with limitree.Limiter(USERS, clock=clock) as limiter:
+        limiter.acquire("job")
+        order, threads = [], []
+
+        def work(number):
+            limiter.acquire("job")
+            order.append((number, clock.now_ns))
+
+        start = clock.now_ns
+        for number in range(8):
+            threads.append(threading.Thread(target=work, args=(number,)))
+            threads[-1].start()
+            until(lambda: len(limiter._line) == number + 1)
+        assert limiter.stats().limited == 1  # only the first has asked
+        clock.go.set()
+        for thread in threads:
+            thread.join()
+        assert order == [(number, start + (number + 1) * 60_000_000_000)
+                         for number in range(8)]
+        # Each asks, sleeps and asks again; nobody asks in between.
+        assert (limiter.stats().allowed, limiter.stats().limited) == (9, 8)
+        assert len(limiter._line) == 0
+
+
+def test_tasks_wait_in_line(clock):
+    async def main():
+        async with limitree.AsyncLimiter(USERS, clock=clock) as limiter:
+            order = []
+
+            async def work(number):
+                await limiter.acquire("job")
+                order.append((number, clock.now_ns))
+
+            start = clock.now_ns
+            await asyncio.gather(*map(work, range(50)))
+            assert order == [(number, start + number * 60_000_000_000)
+                             for number in range(50)]
+            assert limiter.stats().limited == 49
+    asyncio.run(main())
+
+
+def test_a_task_that_is_cancelled_leaves_the_line():
+    async def main():
+        async with limitree.AsyncLimiter(USERS) as limiter:
+            await limiter.acquire("job")
+            tasks = [asyncio.ensure_future(limiter.acquire("job"))
+                     for _ in range(3)]
+            await asyncio.sleep(0)
+            assert len(limiter._limiter._line) == 3
+            with pytest.raises(limitree.LimitExceeded,
+                               match="3 callers are waiting already"):
+                await limiter.acquire("job", max_queue=3)
+            # Two minutes are for those who came first.
+            with pytest.raises(limitree.LimitExceeded):
+                await limiter.acquire("job", timeout=0)
+            for place in 1, 0, 2:  # the head, and one behind it
+                tasks[place].cancel()
+                await asyncio.gather(tasks[place], return_exceptions=True)
+            assert len(limiter._limiter._line) == 0
+            with pytest.raises(ValueError, match="max_queue must be a number"):
+                await limiter.acquire("job", max_queue=-1)
+    asyncio.run(main())
+
+
+def test_who_would_wait_too_long_in_line_gives_up_at_once():
+    limits = "schema: {a: {limits: [9, 1, 60]}}"
+    with limitree.Limiter(limits) as limiter:
+        limiter.spend("a", cost=10)
+        # It sleeps until the process ends.
+        threading.Thread(target=limiter.acquire, args=("a",),
+                         daemon=True).start()
+        until(lambda: len(limiter._line) == 1)
+        with pytest.raises(limitree.LimitExceeded) as caught:
+            limiter.acquire("a", timeout=100)
+        assert 60 < caught.value.decision.retry_after <= 120
+        with pytest.raises(limitree.LimitExceeded, match="1 callers"):
+            limiter.acquire("a", max_queue=1)
+        with pytest.raises(limitree.LimitExceeded):
+            limiter.acquire("a", cost={"request": 1}, timeout=0.01)
+        assert len(limiter._line) == 1

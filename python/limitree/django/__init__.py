@@ -14,7 +14,12 @@ docs/django.md describes everything.
 
 from limitree.django import keys
 from limitree.django.core import get_usage, is_ratelimited
-from limitree.django.current import async_limiter, limiter
+from limitree.django.current import (
+    async_limiter,
+    levels_of,
+    limiter,
+    reset,
+)
 from limitree.django.decorators import ratelimit
 from limitree.django.exceptions import Ratelimited
 from limitree.django.middleware import LimitreeMiddleware
@@ -29,6 +34,8 @@ __all__ = [
     "get_usage",
     "is_ratelimited",
     "keys",
+    "levels_of",
     "limiter",
     "ratelimit",
+    "reset",
 ]

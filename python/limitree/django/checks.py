@@ -71,11 +71,21 @@ def _rules(found: Conf) -> Iterator[tuple[Rule, str]]:
             yield rule, ("a class" if ".<locals>.dummy" in group else group)
 
 
-def import_views(resolver: URLResolver | None = None) -> None:
+def import_views() -> None:
     """Import all views, which runs their decorators."""
+    for _ in views():
+        pass
+
+
+def views(resolver: URLResolver | None = None, prefix: str = ""
+          ) -> Iterator[tuple[str, Any]]:
+    """Yield the URL and the function of all views."""
     for pattern in (resolver or get_resolver()).url_patterns:
+        url = f"{prefix}{pattern.pattern}"
         if isinstance(pattern, URLResolver):
-            import_views(pattern)
+            yield from views(pattern, url)
+        else:
+            yield f"/{url}", pattern.callback
 
 
 def _middleware(found: Conf) -> Iterator[CheckMessage]:

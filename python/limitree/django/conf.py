@@ -19,6 +19,7 @@ from limitree.django.rule import PathOf, check_path, check_rate, key_function
 from limitree.errors import ConfigError
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
+from limitree.plain import algorithm_of
 from limitree.response_holds import reserve_of
 from limitree.wait import Clock
 from limitree.web import did_you_mean
@@ -92,6 +93,11 @@ def _kind(kind: type, what: str) -> Callable[[object], object]:
 
 def _default(value: object) -> object:
     return None if value is None else check_rate(value)
+
+
+def _strategy(value: Any) -> object:
+    algorithm_of(value)
+    return value
 
 
 def _paths(value: object) -> tuple[object, ...]:
@@ -175,6 +181,8 @@ class Conf:
     key: Callable[..., Any] = _setting(key_function, keys.ip)
     #: A rate for every request, by `key`.
     default: str | None = _setting(_default)
+    #: The algorithm of rates that name none.
+    strategy: str | None = _setting(_strategy)
     #: Paths of the tree for every request.
     paths: tuple[PathOf, ...] = _setting(_paths, ())
     #: Whether `paths` are reserved, or for how long.
@@ -192,6 +200,9 @@ class Conf:
     headers_reset: Reset = _setting(_one_of(*get_args(Reset)), "delta")
     #: Makes the response from a denied request and the exception.
     view: Callable[..., Any] | None = _setting(_function)
+    #: Called for each denial, with the request and the Decision; may return
+    #: the response.
+    on_breach: Callable[..., Any] | None = _setting(_function)
     #: Raised instead of Ratelimited.
     exception_class: Callable[..., Any] | None = _setting(_function)
     #: Other options of the limiter, by the names of docs/configuration.md.

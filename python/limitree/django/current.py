@@ -10,6 +10,8 @@ from django.http import HttpRequest
 
 from limitree import limiter as limiters
 from limitree.aio import AsyncLimiter
+from limitree.decision import Level
+from limitree.demand import Segment
 from limitree.django import conf, keys
 from limitree.django.site import Site
 from limitree.errors import ConfigError, StoreError
@@ -79,3 +81,13 @@ def limiter() -> Limiter:
 def async_limiter() -> AsyncLimiter:
     """Return the same limiter for async code."""
     return current().awaited
+
+
+def levels_of(key: Segment) -> list[Level]:
+    """Return what is left of the rates of a caller; charges nothing."""
+    return current().levels_of(key)
+
+
+def reset(key: Segment) -> None:
+    """Forget what a caller has used of rates."""
+    current().reset(key)

@@ -26,6 +26,7 @@ from limitree.django.rule import (
     with_methods,
 )
 from limitree.django.site import Site
+from limitree.rate_limit import Breach
 from limitree.response_holds import Reserve
 from limitree.django.steps import Bound, Step, steps_of
 
@@ -37,7 +38,11 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
               rate: RateOf | None = None,
               method: str | Collection[str] | None = ALL, block: bool = True,
               cost: CostOf = 1, deduct_when: DeductWhen | None = None,
-              reserve: Reserve = False) -> Callable[[View], View]:
+              reserve: Reserve = False,
+              exempt_when: Callable[..., Any] | None = None,
+              on_breach: Breach | None = None,
+              error_message: str | Callable[[], str] | None = None
+              ) -> Callable[[View], View]:
     """Return a decorator for views that run only if a limit allows it.
 
     The limit is a path of the tree, whose segments may be functions of the
@@ -54,7 +59,10 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
     True, or the cost it returns.  With ``reserve``, limits with ``hold`` or
     ``concurrent`` are held until the response has ended, and ``deduct_when``
     says what they are then settled as.  A duration is the hold, which is
-    renewed while a stream is sent.
+    renewed while a stream is sent.  If ``exempt_when``, a function of the
+    view's arguments, returns true, the limiter is not asked.  ``on_breach`` is
+    called with the request and the Decision if this limit denies, and may
+    return the response; ``error_message`` is the text of the denial.
 
     All decorators of a view that block decide all or nothing, in one step.
     For methods of a class use ``method_decorator``.
@@ -70,7 +78,8 @@ def ratelimit(*path: Part, group: str | None = None, key: Key | None = None,
                         "rate: @ratelimit(key=\"ip\", rate=\"5/m\")")
     rule = Rule(path, group=group, key=key, rate=rate, method=method,
                 block=block, cost=cost, deduct_when=deduct_when,
-                reserve=reserve)
+                reserve=reserve, exempt_when=exempt_when, on_breach=on_breach,
+                error_message=error_message)
 
     def decorate(view: View) -> View:
         return _limited(Bound(rule, rule.group or group_of(view)), view)
@@ -113,7 +122,7 @@ def _limited_sync(view: Callable[..., Any], steps: list[Step]
             for step in steps:
                 denial = step.decide(site, record, request, args, kwargs)
                 if denial is not None:
-                    raise site.exception(denial)
+                    raise site.exception(denial, record.told)
         return view(request, *args, **kwargs)
 
     return limited
@@ -135,7 +144,7 @@ async def _finish_awaited(site: Site, view: Callable[..., Any],
     for step in steps if site.conf.enabled else ():
         denial = await step.decide_awaited(site, record, request, args, kwargs)
         if denial is not None:
-            error = site.exception(denial)
+            error = site.exception(denial, record.told)
             # Django would handle an exception in another thread.
             if record.has_middleware and type(error) is Ratelimited:
                 return await too_many_awaited(site, request, error)
@@ -160,6 +169,19 @@ def _only_text(group: Any) -> str:
     if not isinstance(group, str):
         raise TypeError(f"a group must be a text, not {type(group).__name__}")
     return group
+
+
+def rules_of(view: Any) -> list[Rule]:
+    """Return the limits of a view, or those of a class or its dispatch."""
+    owners = [view]
+    kind = getattr(view, "view_class", None) or getattr(view, "cls", None)
+    if kind is not None:
+        owners += [getattr(kind, name, None)
+                   for name in ("dispatch", *kind.http_method_names)]
+    found = [bound.rule for owner in owners
+             for bound in getattr(getattr(owner, "_limitree", None), "rules",
+                                  ())]
+    return list(dict.fromkeys(found))
 
 
 def group_of(view: Callable[..., Any]) -> str:

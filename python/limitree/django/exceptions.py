@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import PermissionDenied
 
@@ -19,7 +19,10 @@ class Ratelimited(LimitExceeded, PermissionDenied):
     it as a PermissionDenied, its base class, and answers with 403.
     """
 
-    def __init__(self, decision: Decision) -> None:
+    def __init__(self, decision: Decision, message: str | None = None,
+                 response: Any = None) -> None:
         super().__init__(decision)
+        self.message = message
+        self.response = response  #: of an on_breach, or None
         # Django and REST framework show the args of a PermissionDenied.
         self.args = (str(self),)

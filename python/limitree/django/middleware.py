@@ -27,6 +27,7 @@ from limitree.django.response import (
     undecided,
 )
 from limitree.errors import ClientGone, LimitExceeded, StoreError
+from limitree.rate_limit import run, run_awaited
 
 GetResponse = Callable[[HttpRequest], Any]
 
@@ -83,7 +84,8 @@ class LimitreeMiddleware:
             decision = ask.authorize(site.limiter)
             record.note(decision, ask, site)
             if decision.limited:
-                return too_many(site, request, Ratelimited(decision))
+                told = run(site.breached((), request, decision))
+                return too_many(site, request, Ratelimited(decision, *told))
             ask.pass_on()
         response = self.get_response(request)
         # The view has done its work, so a 503 would be wrong; the limiter has
@@ -93,8 +95,9 @@ class LimitreeMiddleware:
                 record.charged(place, ask.charge(site.limiter, response))
         if record.denial is not None and response.status_code == 403:
             # It was handled as a permission error, as REST framework does.
-            return too_many(site, request, Ratelimited(record.denial))
-        return response
+            return too_many(site, request,
+                            Ratelimited(record.denial, *record.told))
+        return _told_by_throttles(record, response)
 
     async def _answer_awaited(self, request: HttpRequest) -> HttpResponseBase:
         record = begin(request, Record(True, self._is_async))
@@ -122,8 +125,9 @@ class LimitreeMiddleware:
             decision = await ask.authorize(site.awaited)
             record.note(decision, ask, site)
             if decision.limited:
+                told = await run_awaited(site.breached((), request, decision))
                 return await too_many_awaited(site, request,
-                                              Ratelimited(decision))
+                                              Ratelimited(decision, *told))
             ask.pass_on()
         response = await self.get_response(request)
         with contextlib.suppress(StoreError):  # as above
@@ -131,9 +135,9 @@ class LimitreeMiddleware:
                 record.charged(place, await ask.charge(
                     site.awaited, response))
         if record.denial is not None and response.status_code == 403:
-            return await too_many_awaited(site, request,
-                                          Ratelimited(record.denial))
-        return response
+            return await too_many_awaited(
+                site, request, Ratelimited(record.denial, *record.told))
+        return _told_by_throttles(record, response)
 
     def process_exception(self, request: HttpRequest, error: Exception
                           ) -> HttpResponseBase | None:
@@ -148,3 +152,10 @@ class LimitreeMiddleware:
         if not any(error.decision is one for one in record.decisions):
             record.decisions.append(error.decision)
         return cast("HttpResponseBase", too_many(current(), request, error))
+
+
+def _told_by_throttles(record: Record, response: Any) -> Any:
+    """Return the response of an on_breach in place of REST framework's."""
+    told = record.told[1]
+    return told if told is not None and response.status_code == 429 else (
+        response)

@@ -19,7 +19,7 @@ class Record:
     """The decisions on one request, in the order they were made."""
 
     __slots__ = ("decisions", "deferred", "denial", "has_middleware", "holds",
-                 "is_asgi")
+                 "is_asgi", "told")
 
     def __init__(self, has_middleware: bool, is_asgi: bool) -> None:
         #: What is reserved is a Reservation, or an AsyncReservation if it was
@@ -32,6 +32,8 @@ class Record:
         self.deferred: list[tuple[int, PathCosts]] = []
         #: The decision for which the view was not run.
         self.denial: Decision | None = None
+        #: The message of the limit that denied, and a response of on_breach.
+        self.told: tuple[str | None, Any] = (None, None)
         self.has_middleware = has_middleware
         #: Whether the event loop, if there is one, serves other requests: under
         #: WSGI an async view has its own loop, in the request's thread.

@@ -25,8 +25,9 @@ def too_many(site: Site, request: HttpRequest, error: LimitExceeded) -> Any:
     VIEW of LIMITREE makes it; without VIEW, it is a 429 with problem+json.
     """
     view = site.conf.view
-    if view is None:
-        return _problem(error.decision)
+    response = getattr(error, "response", None)
+    if response is not None or view is None:
+        return response or _problem(error)
     if iscoroutinefunction(view):
         view = async_to_sync(view)
     return view(request, error)
@@ -36,8 +37,9 @@ async def too_many_awaited(site: Site, request: HttpRequest,
                            error: LimitExceeded) -> Any:
     """The same on the event loop."""
     view = site.conf.view
-    if view is None:
-        return _problem(error.decision)
+    response = getattr(error, "response", None)
+    if response is not None or view is None:
+        return response or _problem(error)
     if not iscoroutinefunction(view):  # it may wait, as views may
         view = sync_to_async(view)
     return await view(request, error)
@@ -48,8 +50,8 @@ def undecided(error: ClientGone | StoreError) -> HttpResponse:
     return _response(web.answer_to(error))
 
 
-def _problem(decision: Decision) -> HttpResponse:
-    return _response(web.denial(decision, "none"))
+def _problem(error: LimitExceeded) -> HttpResponse:
+    return _response(web.denial(error.decision, "none", message=error.message))
 
 
 def _response(answer: web.Answer) -> HttpResponse:

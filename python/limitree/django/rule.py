@@ -20,6 +20,7 @@ from limitree.path_costs import (
     segment_of,
 )
 from limitree.plain import PlainLimits
+from limitree.rate_limit import Breach
 from limitree.response_holds import Reserve, reserve_of
 from limitree.web import methods_of
 
@@ -89,7 +90,10 @@ class Rule:
                  method: str | Collection[str] | None = ALL,
                  block: bool = True, cost: CostOf = 1,
                  deduct_when: DeductWhen | None = None,
-                 reserve: Reserve = False) -> None:
+                 reserve: Reserve = False,
+                 exempt_when: Callable[..., Any] | None = None,
+                 on_breach: Breach | None = None,
+                 error_message: str | Callable[[], str] | None = None) -> None:
         self.reserve = reserve_of(reserve)
         if rate is None:
             if key is not None or group is not None:
@@ -112,6 +116,9 @@ class Rule:
         self.block = block
         self.cost = cost
         self.deduct_when = deduct_when
+        self.exempt_when = exempt_when
+        self.on_breach = on_breach
+        self.error_message = error_message
         self.key = None if key is None else key_function(key)
 
     def scope_of(self, group: str) -> str:
@@ -133,6 +140,9 @@ class Rule:
         Results of async key functions are not awaited yet.
         """
         if self.methods is not None and request.method not in self.methods:
+            return
+        if self.exempt_when is not None and self.exempt_when(request, *args,
+                                                             **kwargs):
             return
         cost = (self.cost(request, *args, **kwargs) if callable(self.cost)
                 else self.cost)
@@ -272,3 +282,24 @@ def _rate_function(rate: RateOf | None) -> RateOf | None:
         return _Imported(rate)
     check_rate(rate)
     return rate
+
+
+def describe(rule: Rule) -> str:
+    """Return a rule in words, for lists of limits."""
+    if rule.rate is not None:
+        text = (f"{named(rule.rate)}()" if callable(rule.rate)
+                else text_of_rate(rule.rate))
+    elif callable(rule.path):
+        text = f"path {named(rule.path)}()"
+    else:
+        text = "path " + " ".join(
+            f"{named(part)}()" if callable(part) else str(part)
+            for part in rule.path)
+    if rule.methods is not None:
+        text += f" ({', '.join(sorted(rule.methods))})"
+    return text
+
+
+def named(function: object) -> str:
+    """Return the name of a function."""
+    return getattr(function, "__name__", type(function).__name__)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, Union, cast
 
 from django.http import HttpRequest
 
 from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, canonical_ip
-from limitree.decision import Decision
-from limitree.demand import Cost
+from limitree.decision import Decision, Level
+from limitree.demand import Cost, Segment
+from limitree.denials import log_denial
 from limitree.django import conf
 from limitree.django.exceptions import Ratelimited
 from limitree.path_costs import PathCosts
@@ -26,7 +27,11 @@ from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimits, PlainRule, text_of_name
+from limitree.rate_limit import Asking, breaching, message_of
 from limitree.web import check_path, options_of
+
+#: A message and a response, each may be None.
+Told = tuple[Union[str, None], Any]
 
 #: The top-level name of the limits at views.
 ROOT = "view"
@@ -41,7 +46,7 @@ class Site:
 
     def __init__(self, found: conf.Conf) -> None:
         self.conf = found
-        self._plain = PlainLimits(ROOT)
+        self._plain = PlainLimits(ROOT, found.strategy)
         self._rates: dict[tuple[str, RateText, bool],
                           tuple[PlainRule, bool]] = {}
         limits = found.limits
@@ -126,6 +131,34 @@ class Site:
             ask.refuse(error)
         return ask if ask.paths else None
 
+    def levels_of(self, key: Segment) -> list[Level]:
+        """Return what is left of a caller's rates; charges nothing."""
+        self.know_rates()
+        return self._plain.levels_of(self.limiter, key)
+
+    def paths_of(self, key: Segment, group: str | None = None
+                 ) -> list[tuple[Segment, ...]]:
+        """Return the paths to the buckets of a caller's rates: of all, or of a
+        group."""
+        self.know_rates()
+        return [path for path in self._plain.paths_of(key) if group is None
+                or str(path[1]).partition("@")[0] == group]
+
+    def reset(self, key: Segment) -> None:
+        """Forget what a caller has used of rates."""
+        self.know_rates()
+        self._plain.reset(self.limiter, key)
+
+    def breached(self, rules: Iterable[Any], request: HttpRequest,
+                 decision: Decision) -> Asking:
+        """Call on_breach of the settings and of `rules`, which deny."""
+        log_denial(decision)
+        rules = list(rules)
+        response = yield from breaching(
+            [self.conf.on_breach, *(rule.on_breach for rule in rules)], request,
+            decision)
+        return message_of(rules), response
+
     def client_ip(self, request: HttpRequest, hops: int | None = None) -> str:
         """Return the address of the client in its canonical form.
 
@@ -150,11 +183,15 @@ class Site:
             self._clients_by_hops[hops] = found
         return found
 
-    def exception(self, denial: Decision) -> Exception:
-        """Return the exception of a view that does not run."""
+    def exception(self, denial: Decision, told: Told = (None, None)
+                  ) -> Exception:
+        """Return the exception of a view that does not run.
+
+        `told` is the message of the limit, and a response of on_breach.
+        """
         kind = self.conf.exception_class
         if kind is None:
-            return Ratelimited(denial)
+            return Ratelimited(denial, *told)
         if isinstance(kind, type) and issubclass(kind, LimitExceeded):
             return kind(denial)
         error = cast("Exception", kind())

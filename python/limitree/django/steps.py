@@ -8,10 +8,11 @@ from django.http import HttpRequest
 
 from limitree.decision import Decision
 from limitree.django.keys import load_user
-from limitree.path_costs import PathCosts
+from limitree.path_costs import PathCosts, denying
 from limitree.django.record import Record
 from limitree.django.rule import Rule
 from limitree.django.site import Site
+from limitree.rate_limit import run, run_awaited
 
 
 class Bound(NamedTuple):
@@ -34,17 +35,25 @@ class Step:
 
     def __init__(self, rules: list[Bound]) -> None:
         self.rules = rules
+        # Which limit denies is asked only if it matters.
+        self._levels = True if len(rules) > 1 and any(
+            bound.rule.on_breach or bound.rule.error_message
+            for bound in rules) else None
 
     def decide(self, site: Site, record: Record, request: HttpRequest,
                args: tuple[Any, ...], kwargs: dict[str, Any]
                ) -> Decision | None:
         """Return the denial, or None if the view may run."""
-        ask = self._ask(site, request, args, kwargs)
+        ask, owners = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None
         record.check(ask)
-        return self._note(site, record, request, ask.authorize(site.limiter),
-                          ask)
+        decision = ask.authorize(site.limiter, self._levels)
+        denial = self._note(site, record, request, decision, ask)
+        if denial is not None:
+            record.told = run(site.breached(denying(owners, decision), request,
+                                            decision))
+        return denial
 
     async def decide_awaited(self, site: Site, record: Record,
                              request: HttpRequest, args: tuple[Any, ...],
@@ -52,27 +61,34 @@ class Step:
         """The same on the event loop."""
         if any(bound.rule.needs_user(site) for bound in self.rules):
             await load_user(request)
-        ask = self._ask(site, request, args, kwargs)
+        ask, owners = self._ask(site, request, args, kwargs)
         if not ask.paths:
             return None
         await ask.settle()
         record.check(ask)
-        decision = (await ask.authorize(site.awaited)
-                    if record.is_asgi else ask.authorize(site.limiter))
-        return self._note(site, record, request, decision, ask)
+        decision = (await ask.authorize(site.awaited, self._levels)
+                    if record.is_asgi else
+                    ask.authorize(site.limiter, self._levels))
+        denial = self._note(site, record, request, decision, ask)
+        if denial is not None:
+            record.told = await run_awaited(
+                site.breached(denying(owners, decision), request, decision))
+        return denial
 
     def _ask(self, site: Site, request: HttpRequest, args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> PathCosts:
+             kwargs: dict[str, Any]) -> tuple[PathCosts, list[Rule]]:
         ask = PathCosts()
+        owners: list[Rule] = []
         try:
             for rule, group in self.rules:
                 first = len(ask.paths)
                 rule.put(ask, site, group, request, args, kwargs)
+                owners += [rule] * (len(ask.paths) - first)
                 if len(ask.paths) > first:
                     ask.defer(first, rule.deduct_when, rule.reserve)
         except Exception as error:
             ask.refuse(error)
-        return ask
+        return ask, owners
 
     def _note(self, site: Site, record: Record, request: Any,
               decision: Decision, ask: PathCosts) -> Decision | None:

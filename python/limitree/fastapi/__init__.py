@@ -7,12 +7,12 @@
     async def trade(): ...
 """
 
-from limitree.fastapi.errors import (
+from limitree.fastapi.extension import Limiter
+from limitree.fastapi.rate_limit import RateLimit
+from limitree.starlette.errors import (
     RateLimitExceeded,
     rate_limit_exceeded_handler,
 )
-from limitree.fastapi.extension import Limiter
-from limitree.fastapi.rate_limit import RateLimit
 
 __all__ = ["Limiter", "RateLimit", "RateLimitExceeded",
            "rate_limit_exceeded_handler"]

@@ -5,25 +5,19 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from fastapi import FastAPI
 from fastapi.params import Depends
 
-from limitree.aio import AsyncLimiter
 from limitree.asgi import HeaderMiddleware
-from limitree.clients import ClientIp, client_ip
-from limitree.demand import Cost
-from limitree.fastapi.errors import HANDLERS
-from limitree.fastapi.rate_limit import EXEMPT, OVERRIDES, RateLimit
-from limitree.fastapi.scope import calls_in
-from limitree.fastapi.site import Site
-from limitree.headers import Reset, Style, check_style
+from limitree.fastapi.rate_limit import RateLimit
 from limitree.lifespan import Message, Scope
-from limitree.limits import Limits
-from limitree.response_holds import Reserve
-from limitree.wait import Clock
+from limitree.starlette.errors import HANDLERS
+from limitree.starlette.limits import OVERRIDES
+from limitree.starlette.scope import calls_in
+from limitree.starlette.site import Site
 
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -80,43 +74,19 @@ def _without(endpoint: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 class Limiter(Site):
-    """The limiter of an application, which its `RateLimit`s ask.
-
-    ``limits`` is the tree of paths, or an AsyncLimiter; leave it out if all
-    limits are at the routes.  ``store``, ``clock`` and ``options`` are those of
-    AsyncLimiter.  ``key_func`` returns the key of the caller, by default the
-    address of the client.  ``default_limits`` are texts for every route without
-    its own decorator that is added after `init_app`.  ``headers`` and ``reset``
-    are those of Decision.headers.
-
-    Routes may also have limits as decorators, as in slowapi: `limit`,
-    `shared_limit` and `exempt`.
+    __doc__ = f"""{Site.__doc__}
+    Routes have limits as dependencies, `RateLimit`, or as decorators: `limit`,
+    `shared_limit` and `exempt`, as in slowapi.  Limits of every route are for
+    those that are added after `init_app`.
     """
 
-    def __init__(self, key_func: Callable[..., Any] | ClientIp = client_ip(),
-                 *, app: FastAPI | None = None,
-                 limits: Limits | AsyncLimiter | None = None,
-                 store: str = "memory://",
-                 default_limits: Iterable[str] = (), enabled: bool = True,
-                 headers: Style = "ietf", reset: Reset = "delta",
-                 clock: Clock | None = None, **options: object) -> None:
-        if isinstance(key_func, FastAPI):  # an application is callable, too
-            raise TypeError("the application goes into app=, or to init_app()")
-        check_style(headers, reset)
-        if isinstance(default_limits, str):
-            default_limits = [default_limits]
-        super().__init__(key_func, limits, store, enabled,
-                         {"clock": clock, **options})
-        self._default = [RateLimit(text) for text in default_limits]
-        for one in self._default:
-            one.is_default = True
-        self._headers: tuple[Style, Reset] = (headers, reset)
+    _kind = RateLimit
+
+    def _begin(self) -> None:
         # The functions inside the limits.  If a route has one of them, not the
         # limited function, its decorator is below that of the limit.
         self._inner: weakref.WeakSet[Any] = weakref.WeakSet()
         self._apps: weakref.WeakSet[FastAPI] = weakref.WeakSet()
-        if app is not None:
-            self.init_app(app)
 
     def init_app(self, app: FastAPI) -> None:
         """Add the limiter to `app`: headers, denials, start and end."""
@@ -125,42 +95,11 @@ class Limiter(Site):
         app.add_middleware(_Middleware, limiter=self)
         for kind, handler in HANDLERS.items():
             app.exception_handlers.setdefault(kind, handler)
-        app.router.dependencies[:0] = [Depends(one) for one in self._default]
+        app.router.dependencies[:0] = [Depends(cast("RateLimit", one))
+                                       for one in self._everywhere]
 
-    def limit(self, limit_value: Any,
-              key_func: Callable[..., Any] | ClientIp | None = None, *,
-              per_method: bool = False,
-              cost: Cost | Callable[..., Any] = 1,
-              reserve: Reserve = False,
-              methods: str | Iterable[str] | None = None,
-              exempt_when: Callable[..., Any] | None = None,
-              override_defaults: bool = True
-              ) -> Callable[[Endpoint], Endpoint]:
-        """Return a decorator with the effect of a RateLimit at the route.
-
-        Put it below the decorator of the route.  The function needs no
-        parameter for the request.
-        """
-        return Decorator(RateLimit(
-            limit_value, key=key_func, cost=cost, reserve=reserve,
-            methods=methods, per_method=per_method, exempt_when=exempt_when),
-            override_defaults, self._note)
-
-    def shared_limit(self, limit_value: Any, scope: str,
-                     key_func: Callable[..., Any] | ClientIp | None = None, *,
-                     cost: Cost | Callable[..., Any] = 1,
-                     exempt_when: Callable[..., Any] | None = None,
-                     override_defaults: bool = True
-                     ) -> Callable[[Endpoint], Endpoint]:
-        """Return a decorator for routes that count together, as `scope`."""
-        return Decorator(RateLimit(
-            limit_value, key=key_func, cost=cost, scope=scope,
-            exempt_when=exempt_when), override_defaults, self._note)
-
-    def exempt(self, endpoint: Endpoint) -> Endpoint:
-        """Exempt a route from the default limits."""
-        setattr(endpoint, EXEMPT, True)
-        return endpoint
+    def _decorator(self, limit: Any, override_defaults: bool) -> Any:
+        return Decorator(limit, override_defaults, self._note)
 
     def _note(self, endpoint: Any) -> None:
         self._inner.add(endpoint)
@@ -172,7 +111,8 @@ class Limiter(Site):
         for app in self._apps:
             for name, call in calls_in(app.routes):
                 if isinstance(call, RateLimit):
-                    call.check(self, name)
+                    call.check(self.limiter._limiter,
+                               f"route {name}")
 
     def _check_endpoint(self, endpoint: Any) -> None:
         """Raise RuntimeError if a limit was put on a route's function later."""

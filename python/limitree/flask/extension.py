@@ -11,7 +11,8 @@ from typing import Any, TypeVar, overload
 import flask
 from flask.wrappers import Response
 
-from limitree.decision import Decision
+from limitree.decision import Decision, Level
+from limitree.demand import Segment
 from limitree.errors import StoreError
 from limitree.flask.cli import commands
 from limitree.flask.registry import Registry
@@ -137,6 +138,7 @@ class Limiter:
         on_store_error: str | None = None, swallow_errors: bool | None = None,
         in_memory_fallback_enabled: bool | None = None,
         on_breach: Breach | None = None, key_prefix: str | None = None,
+        retry_after: str | None = None,
         decide: str | None = None, enabled: bool | None = None,
     ) -> None:
         if isinstance(key_func, flask.Flask):
@@ -179,8 +181,9 @@ class Limiter:
         handlers = app.error_handler_spec[None][None]
         if StoreError not in handlers:
             app.register_error_handler(StoreError, refuse)
-        if "limitree" not in app.cli.commands:
-            app.cli.add_command(commands)
+        for name in ("limitree", "limiter"):  # as Flask-Limiter calls it
+            if name not in app.cli.commands:
+                app.cli.add_command(commands, name)
 
     # ---- What is limited ----------------------------------------------------
 
@@ -346,12 +349,20 @@ class Limiter:
         """The limitree.Limiter of the current application."""
         return self.site.core
 
-    def reset(self) -> None:
+    def levels_of(self, key: Segment) -> list[Level]:
+        """Return what is left of a caller's plain limits; charges nothing."""
+        return self.site.known().levels_of(self.limiter, key)
+
+    def reset(self, key: Segment | None = None) -> None:
         """Forget all buckets of the current application.
 
-        Raises RuntimeError if they are in a store that others may use.
+        With a `key`, those of plain limits of one caller.  Raises RuntimeError
+        without a key if buckets are in a store that others may use.
         """
-        self.site.renew()
+        if key is None:
+            self.site.renew()
+        else:
+            self.site.known().reset(self.limiter, key)
 
 
 def _after_all_others(before: Callable[[], None],

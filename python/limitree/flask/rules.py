@@ -14,6 +14,7 @@ from flask.wrappers import Response
 from limitree.decision import Level
 from limitree.demand import Cost, Segment
 from limitree.plain import (
+    COMPUTED,
     PlainLimit,
     PlainLimits,
     PlainRule,
@@ -32,10 +33,6 @@ ScopeOf = Union[str, Callable[[str], str]]
 SegmentOf = Union[Segment, Callable[[], Segment]]
 PathsOf = Callable[[], Paths]
 Breach = Callable[["RequestLimit"], Optional[Response]]
-
-#: Marks the names of buckets whose scope a function returns.  That scope is a
-#: part of the key: otherwise each scope would be a new node of the tree.
-COMPUTED = "@()"
 
 
 class ExemptionScope(enum.Flag):
@@ -120,8 +117,8 @@ def _needs_arguments(function: Callable[..., Any]) -> bool:
 class Bound:
     """A rule at one endpoint and method, prepared as far as possible."""
 
-    __slots__ = ("_endpoint", "_path", "_plain", "_scope", "_static", "key",
-                 "rule")
+    __slots__ = ("_endpoint", "_path", "_plain", "_scope", "key", "rule",
+                 "static")
 
     def __init__(self, rule: Rule, plain: PlainLimits, key: Key,
                  endpoint: str, method: str) -> None:
@@ -131,11 +128,12 @@ class Bound:
         self._endpoint = endpoint
         self._path = rule.path
         self._scope = ""
-        self._static: PlainRule | None = None
+        #: Of a text that is no function.
+        self.static: PlainRule | None = None
         if rule.text is not None:
             self._scope = rule.scope_of(endpoint, method)
             if isinstance(rule.text, str):
-                self._static = plain.rule(rule.text, self._scope)
+                self.static = plain.rule(rule.text, self._scope)
 
     def paths(self, keys: dict[Key, Segment]
               ) -> tuple[Sequence[Path], tuple[PlainLimit | None, ...]]:
@@ -143,7 +141,7 @@ class Bound:
 
         `keys` are those known already.
         """
-        rule = self._static or self._rule_now()
+        rule = self.static or self._rule_now()
         if rule is None:
             found = self._tree_paths()
             return found, (None,) * len(found)

@@ -26,6 +26,7 @@ from limitree.flask.rules import (
 )
 from limitree.headers import Reset, Style
 from limitree.limits import Limits
+from limitree.plain import algorithm_of
 from limitree.response_holds import reserve_of
 from limitree.web import did_you_mean, options_of
 
@@ -34,9 +35,6 @@ When = Callable[[], bool]
 _OURS, _THEIRS = "LIMITREE_", "RATELIMIT_"
 #: The store in old versions of Flask-Limiter.
 _OLD_STORE = "RATELIMIT_STORAGE_URL"
-#: Names of Flask-Limiter's strategies, all of which become GCRA.
-_STRATEGIES = ("fixed-window", "fixed-window-elastic-expiry", "moving-window",
-               "sliding-window-counter", "gcra")
 _peer = client_ip()
 
 
@@ -73,6 +71,8 @@ class Settings:
     key: Key
     default: Group
     application: Group
+    strategy: str | None  # of plain limits that name no algorithm
+    retry_date: bool  # Retry-After is a date, not seconds
     style: Style
     reset: Reset
     names: Mapping[str, str] = field(default_factory=dict)  # of headers
@@ -140,7 +140,6 @@ class Reader:
         if decide not in ("before_request", "view"):
             raise ConfigError("LIMITREE_DECIDE must be before_request or view, "
                               f"is {decide!r}")
-        self._check_strategy()
         return Settings(
             enabled=bool(get("enabled", "LIMITREE_ENABLED",
                              "RATELIMIT_ENABLED", default=True)),
@@ -152,6 +151,8 @@ class Reader:
             default=self._group("default_limits", "DEFAULT", "DEFAULTS"),
             application=self._group("application_limits", "APPLICATION",
                                     "APPLICATION"),
+            strategy=self._strategy(),
+            retry_date=self._retry_date(),
             style=style, reset=reset, names=self._names(),
             on_breach=get("on_breach", "LIMITREE_ON_BREACH",
                           "RATELIMIT_ON_BREACH_CALLBACK"),
@@ -164,17 +165,23 @@ class Reader:
         except (TypeError, ValueError) as error:
             raise ConfigError(f"LIMITREE_RESERVE: {error}") from None
 
-    def _check_strategy(self) -> None:
-        strategy = self.get("strategy", "RATELIMIT_STRATEGY", default="gcra")
-        if strategy not in _STRATEGIES:
-            raise ConfigError(f"there is no strategy {strategy!r}: every limit "
-                              "is a token bucket, as \"gcra\" says")
-        if strategy != "gcra":
-            name = ("strategy" if self._given.get("strategy") is not None
-                    else "RATELIMIT_STRATEGY")
-            _warn(f"{name}={strategy!r} has no effect on limitree: every limit "
-                  "of a view is a token bucket, \"gcra\"; LIMITREE_LIMITS may "
-                  "have other algorithms")
+    def _retry_date(self) -> bool:
+        found = self.get("retry_after", "LIMITREE_RETRY_AFTER",
+                         "RATELIMIT_HEADER_RETRY_AFTER_VALUE",
+                         default="delta-seconds")
+        if found not in ("delta-seconds", "http-date"):
+            raise ConfigError("LIMITREE_RETRY_AFTER must be delta-seconds or "
+                              f"http-date, is {found!r}")
+        return bool(found == "http-date")
+
+    def _strategy(self) -> str | None:
+        strategy: Any = self.get("strategy", "LIMITREE_STRATEGY",
+                                 "RATELIMIT_STRATEGY")
+        try:
+            algorithm_of(strategy)
+        except (ConfigError, TypeError) as error:
+            raise ConfigError(str(error)) from None
+        return cast("str | None", strategy)
 
     def _options(self) -> dict[str, Any]:
         options = dict(self.get("storage_options", "LIMITREE_OPTIONS",

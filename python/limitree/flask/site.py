@@ -4,13 +4,16 @@ requests."""
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Sequence
 
 import flask
 from flask.wrappers import Response
+from werkzeug.http import http_date
 
 from limitree.decision import Decision
 from limitree.demand import Segment
+from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.flask.errors import RateLimitExceeded
 from limitree.flask.registry import Registry
@@ -27,7 +30,7 @@ from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.limits import NO_LIMITS
 from limitree.path_costs import PathCosts
-from limitree.plain import PlainLimit, PlainLimits
+from limitree.plain import COMPUTED, PlainLimit, PlainLimits, PlainRule
 from limitree.web import check_path, unavailable
 from limitree.wsgi import HOLDS, note
 
@@ -60,7 +63,7 @@ class Site:
         self._registry = registry
         self.app = app
         self.settings = settings
-        self.plain = PlainLimits()
+        self.plain = PlainLimits(strategy=settings.strategy)
         self.core = self._new_core()
         self._bounds: dict[tuple[str, str], list[Bound]] = {}
         self._version = -1
@@ -206,6 +209,7 @@ class Site:
                             rule.reserves)
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
+        log_denial(decision)
         breached = [limit for limit in limits if limit.breached]
         # The headers are about the limit with the longest wait.
         binding = max(breached or limits, key=_wait)
@@ -239,8 +243,13 @@ class Site:
         settings = self.settings
         decisions = [step[0] for step in state.steps]
         for name, value in combined(decisions, settings.style, settings.reset):
+            if settings.retry_date and name == "Retry-After":
+                value = http_date(self._now() + int(value))
             response.headers[settings.names.get(name, name)] = value
         return response
+
+    def _now(self) -> float:
+        return (self.core.clock or time.time_ns)() / 1e9
 
     def note_error(self, sender: object, **_: object) -> None:
         """Note that the view has raised an error that nobody handles."""
@@ -252,6 +261,19 @@ class Site:
         """Release the store."""
         self.core.close()
 
+    def plain_rules_of(self, endpoint: str, method: str) -> list[PlainRule]:
+        """Return the plain limits of an endpoint whose texts are known."""
+        found = [bound.static for bound in self.bounds(endpoint, method)]
+        return [rule for rule in found
+                if rule is not None and COMPUTED not in rule.scope]
+
+    def known(self) -> PlainLimits:
+        """Return the plain limits, of all routes, also of those not asked."""
+        for route in self.app.url_map.iter_rules():
+            for method in route.methods or ():
+                self.bounds(route.endpoint, method)
+        return self.plain
+
     def renew(self) -> None:
         """Forget all buckets, which are in this process.
 
@@ -261,7 +283,7 @@ class Site:
             raise RuntimeError("buckets in a store are not forgotten all at "
                                "once: reset a caller, or empty the store")
         old = self.core
-        self.plain = PlainLimits()
+        self.plain = PlainLimits(strategy=self.settings.strategy)
         self.core = self._new_core()
         self._bounds = {}
         old.close()

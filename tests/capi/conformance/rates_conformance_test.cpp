@@ -73,6 +73,9 @@ TEST(RatesConformance, Rates) {
                       {"period_ns", rate.period_ns},
                       {"burst", rate.burst},
                       {"name", std::string(rate.name)}});
+      if (rate.algorithm == 0) continue;
+      read.back()["algorithm"] =
+          limitree_algorithm_at(static_cast<std::size_t>(rate.algorithm) - 1);
     }
     const bool good = one.contains("rates");
     EXPECT_EQ(status, good ? LIMITREE_OK : LIMITREE_INVALID_CONFIG) << text;

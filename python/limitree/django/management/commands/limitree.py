@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 from argparse import ArgumentParser
+from dataclasses import fields
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError
 
-from limitree.django.checks import import_views
+from limitree.django.checks import import_views, views
 from limitree.django.current import current
+from limitree.django.decorators import rules_of
+from limitree.django.rule import describe, named
 from limitree.django.site import ROOT, Site
 from limitree.errors import StoreError
+from limitree.limiter import shown_store
 from limitree.web import table
 
 
@@ -24,6 +29,13 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         actions.add_parser("check", help="print the limits of the settings")
+        actions.add_parser("config", help="print the settings that apply")
+        actions.add_parser("limits", help="print the limits of every URL")
+        clear = actions.add_parser("clear", help="forget what a caller has "
+                                   "used of the rates at views")
+        clear.add_argument("--key", required=True,
+                           help="the caller, as the key of a rate")
+        clear.add_argument("--group", help="only of this group or view")
         actions.add_parser("ping", help="ask the store whether it is there")
         show = actions.add_parser("show", help="print a caller's buckets")
         reset = actions.add_parser("reset", help="forget a caller's buckets")
@@ -50,6 +62,46 @@ class Command(BaseCommand):
         for policy in found:
             self.stdout.write(policy)
         self.stdout.write(f"{len(found)} limits")
+
+    def _config(self, site: Site, options: dict[str, Any]) -> None:
+        rows = [("setting", "value")]
+        for one in fields(site.conf):
+            value = getattr(site.conf, one.name)
+            if one.name == "options":
+                rows += [(name.upper(), str(found))
+                         for name, found in sorted(value.items())]
+            elif one.name == "store":
+                rows.append(("STORE", shown_store(value)))
+            elif one.name == "limits":
+                rows.append(("LIMITS", _shown_limits(value)))
+            else:
+                rows.append((one.name.upper(), _shown(value)))
+        for line in table(rows):
+            self.stdout.write(line)
+
+    def _limits(self, site: Site, options: dict[str, Any]) -> None:
+        rows = [("URL", "view", "limits")]
+        for url, view in views():
+            rows.append((url, f"{view.__module__}.{view.__qualname__}",
+                         "; ".join(map(describe, rules_of(view))) or "-"))
+        for line in table(rows):
+            self.stdout.write(line)
+        if site.conf.default:
+            self.stdout.write(f"every request: {_shown(site.conf.default)}")
+        for path in site.conf.paths:
+            self.stdout.write(f"every request: path {_shown(path)}")
+
+    def _clear(self, site: Site, options: dict[str, Any]) -> None:
+        _require_shared(site)
+        import_views()
+        key, group = options["key"], options["group"]
+        paths = site.paths_of(key, group)
+        if not paths:
+            raise CommandError("there are no rates" + (
+                f" of {group!r}" if group else ""))
+        for path in paths:
+            site.limiter.reset(*path)
+        self.stdout.write(f"cleared {len(paths)} buckets of {key}")
 
     def _ping(self, site: Site, options: dict[str, Any]) -> None:
         _require_shared(site)
@@ -100,3 +152,19 @@ def _duration(seconds: float | None) -> str:
     days, hours = divmod(hours, 24)
     parts = [(days, "d"), (hours, "h"), (minutes, "m"), (rest, "s")]
     return "".join(f"{number}{unit}" for number, unit in parts if number)
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == ():
+        return "-"
+    if isinstance(value, tuple):
+        return " ".join(_shown(one) for one in value)
+    return f"{named(value)}()" if callable(value) else str(value)
+
+
+def _shown_limits(limits: Any) -> str:
+    if limits is None:
+        return "-"
+    if isinstance(limits, (str, os.PathLike)) and "\n" not in str(limits):
+        return str(limits)
+    return type(limits).__name__

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any, cast
 
-from fastapi import Request, Response, WebSocket, WebSocketDisconnect
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from limitree import web
 from limitree.asgi import can_respond, close_code
@@ -16,19 +18,27 @@ from limitree.headers import problem
 
 
 class RateLimitExceeded(HTTPException, LimitExceeded):
-    """A request was denied; without your own handler the answer is a 429."""
+    """A request was denied; without your own handler the answer is a 429.
 
-    def __init__(self, decision: Decision) -> None:
+    ``detail`` is the message of the limit, if it has one.
+    """
+
+    def __init__(self, decision: Decision, message: str | None = None,
+                 response: Response | None = None) -> None:
         HTTPException.__init__(
-            self, 429, str(problem(decision)["detail"]))
+            self, 429, message or str(problem(decision)["detail"]))
         self.decision = decision
+        self.message = message  #: of the limit, or None
+        self.response = response  #: of an on_breach, or None
 
 
 async def rate_limit_exceeded_handler(connection: Any, error: Exception
                                       ) -> Response | None:
     """Answer a denied request: with a 429, or by closing the websocket."""
     decision = cast(LimitExceeded, error).decision
-    return await _answer(connection, web.denial(decision, "none"))
+    answer = web.denial(decision, "none",
+                        message=getattr(error, "message", None))
+    return await _answer(connection, answer, getattr(error, "response", None))
 
 
 async def _undecided_handler(connection: Any, error: Exception
@@ -37,9 +47,10 @@ async def _undecided_handler(connection: Any, error: Exception
         cast("ClientGone | StoreError", error)))
 
 
-async def _answer(connection: Request | WebSocket, answer: web.Answer
-                  ) -> Response | None:
-    response = Response(answer.body, answer.status, dict(answer.headers))
+async def _answer(connection: Request | WebSocket, answer: web.Answer,
+                  response: Response | None = None) -> Response | None:
+    if response is None:
+        response = Response(answer.body, answer.status, dict(answer.headers))
     if not isinstance(connection, WebSocket):
         return response
     with contextlib.suppress(OSError, WebSocketDisconnect):  # client is gone

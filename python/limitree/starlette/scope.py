@@ -1,14 +1,12 @@
-"""The route and the caller of a request, and the results of functions of it.
-"""
+"""The route and the caller of a request."""
 
 from __future__ import annotations
 
-import inspect
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from limitree.clients import ClientIp
+from limitree.functions import of_request
 from limitree.lifespan import Scope
 
 _PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
@@ -88,34 +86,22 @@ def _mount_of(scope: Scope) -> str:
                     for part in mount.split("/"))
 
 
-def of_request(function: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return `function` as one that takes the request, if it takes nothing."""
-    parameters = inspect.signature(function).parameters.values()
-    if any(one.kind is not one.KEYWORD_ONLY and one.kind is not one.VAR_KEYWORD
-           for one in parameters):
-        return function
-    return _named_as(lambda connection: function(), function)
+class Connection:
+    """Where a connection goes to, as a Where."""
 
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
 
-def limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `function` as one that takes the request and the key."""
-    names = list(inspect.signature(function).parameters)
-    if names == ["key"]:
-        return _named_as(lambda connection, key: function(key), function)
-    if "key" in names:
-        return _named_as(lambda connection, key: function(connection, key=key),
-                         function)
-    plain = of_request(function)
-    return _named_as(lambda connection, key: plain(connection), function)
+    @property
+    def method(self) -> str:
+        return str(self._scope.get("method", "WS"))
 
+    @property
+    def url(self) -> str:
+        return str(self._scope["path"])
 
-def _named_as(wrapper: Callable[..., Any], function: Callable[..., Any]
-              ) -> Callable[..., Any]:
-    """Return `wrapper`, which has the name of `function` in messages."""
-    for name in ("__module__", "__qualname__"):
-        if hasattr(function, name):
-            setattr(wrapper, name, getattr(function, name))
-    return wrapper
+    def route(self, method: str | None = None) -> str:
+        return route_of(self._scope, method)
 
 
 def key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
@@ -123,10 +109,3 @@ def key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
     if isinstance(key, ClientIp):
         return lambda connection: key.of_scope(connection.scope)
     return of_request(key)
-
-
-def text_of(value: Any) -> Any:
-    """Return a primary key as text; None is refused by the limiter."""
-    if type(value) is int or isinstance(value, uuid.UUID):
-        return str(value)
-    return value

@@ -1,0 +1,127 @@
+"""The extension: the limits of an application, decided before its routes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from starlette.requests import HTTPConnection, Request
+from starlette.routing import Match
+from starlette.websockets import WebSocket
+
+from limitree.asgi import HeaderMiddleware
+from limitree.errors import ClientGone, StoreError
+from limitree.lifespan import Receive, Scope, Send
+from limitree.rate_limit import Step, run_awaited
+from limitree.starlette.errors import HANDLERS, RateLimitExceeded
+from limitree.starlette.limits import OVERRIDES, ConnectionLimit
+from limitree.starlette.scope import Connection
+from limitree.starlette.site import Site
+
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+_LIMITS = "_limitree_limits"  # of the function of a route
+
+
+class Limiter(Site):
+    __doc__ = Site.__doc__
+
+    def init_app(self, app: Any) -> None:
+        """Add the limiter to `app`: headers, denials, start and end.
+
+        A request is decided before it reaches a route, and before middleware
+        that was added earlier.
+        """
+        app.state.limiter = self
+        app.add_middleware(_Middleware, limiter=self)
+
+    def _decorator(self, limit: ConnectionLimit, override_defaults: bool
+                   ) -> Callable[[Endpoint], Endpoint]:
+        def put(endpoint: Endpoint) -> Endpoint:
+            if not callable(endpoint):
+                raise TypeError("limits are put on a function, not on "
+                                f"{endpoint!r}")
+            limits = [limit, *vars(endpoint).get(_LIMITS, ())]
+            setattr(endpoint, _LIMITS, limits)
+            if override_defaults:
+                setattr(endpoint, OVERRIDES, True)
+            return endpoint
+        return put
+
+    def _limits_of(self, scope: Scope) -> list[ConnectionLimit]:
+        """Return the limits of a request whose route is known."""
+        endpoint = scope["endpoint"]
+        # A class may have limits, and each of its methods.
+        method = getattr(endpoint, str(scope.get("method")).lower(), None)
+        owner = method if hasattr(method, _LIMITS) else endpoint
+        own: list[ConnectionLimit] = [
+            *getattr(endpoint, _LIMITS, ()),
+            *(getattr(method, _LIMITS, ()) if method is not None else ())]
+        return [one for one in self._everywhere if one.applies_to(owner)] + own
+
+
+class _Middleware(HeaderMiddleware):
+    """Decides requests by the routes that they will take."""
+
+    def __init__(self, app: Any, limiter: Limiter) -> None:
+        super().__init__(app, limiter._lifespan, *limiter._headers)
+        self._limiter = limiter
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        site = scope["limitree"].limiter = self._limiter
+        found = (_route_of(scope["app"].routes, scope) if site.enabled
+                 else None)
+        if found is None:
+            await self.app(scope, receive, send)
+            return
+        connection = HTTPConnection(found)
+        step = Step()
+        try:
+            await run_awaited(step.asking(site._limits_of(found), site,
+                                          connection, Connection(found)))
+            if step.ask.paths:
+                await site.authorize(connection, step)
+                step.ask.pass_on()
+        except (ClientGone, RateLimitExceeded, StoreError) as error:
+            await _answer(error, scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
+def _route_of(routes: Iterable[Any], scope: Scope) -> Scope | None:
+    """Return `scope` as the route sees it that will be taken, if any."""
+    for route in routes:
+        match, more = route.matches(scope)
+        if match is not Match.FULL:
+            continue
+        found = {**scope, **more}
+        below = getattr(route, "routes", None)  # of a Mount or a Host
+        if below:
+            return _route_of(below, found)
+        return {**found, "route": route} if "endpoint" in found else None
+    return None
+
+
+async def _answer(error: Exception, scope: Scope, receive: Receive, send: Send
+                  ) -> None:
+    """Answer with the handler of the application, or with ours."""
+    handlers = scope["app"].exception_handlers
+    handler = next(
+        (found for found in (
+            *(handlers.get(kind) for kind in type(error).__mro__),
+            handlers.get(getattr(error, "status_code", None)),
+            *(HANDLERS.get(kind) for kind in type(error).__mro__))
+         if found is not None))
+    if scope["type"] == "websocket":
+        websocket = WebSocket(scope, receive, send)
+        await receive()  # websocket.connect
+        await run_awaited(_called(HANDLERS[RateLimitExceeded] if isinstance(
+            error, RateLimitExceeded) else handler, websocket, error))
+        return
+    request = Request(scope, receive, send)
+    response = await run_awaited(_called(handler, request, error))
+    await response(scope, receive, send)
+
+
+def _called(handler: Any, connection: Any, error: Exception) -> Any:
+    return (yield handler(connection, error))
