@@ -144,7 +144,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     next: NextFunction,
     info: RateLimitInfo,
   ): unknown {
-    const { statusCode } = answers;
+    const statusCode = answers.statusOf(info);
     if (handler !== undefined) {
       const message = answers.messageOf(info);
       return handler(request, response, nextOf(response, next, info),

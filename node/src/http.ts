@@ -95,7 +95,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     info: RateLimitInfo,
   ): Maybe<true> {
     const done = handler !== undefined ? handler(request, response, info)
-      : sendSoon(response, answers.statusCode,
+      : sendSoon(response, answers.statusOf(info),
                  answers.bodyOf(info, request, response));
     return isPromise(done) ? done.then(() => true as const) : true;
   }

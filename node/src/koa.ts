@@ -86,7 +86,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
       return;
     }
     const body = await answers.bodyOf(info, context, undefined);
-    context.status = answers.statusCode;
+    context.status = answers.statusOf(info);
     context.body = body.text;
     context.type = body.type;
     if (!context.response.get('Cache-Control')) {

@@ -2,9 +2,11 @@
 
 import type { Cost } from '../cost.js';
 import type { Decision } from '../decision.js';
+import type { Segment } from '../paths.js';
 import { Reservation } from '../reservation.js';
 import type { KnownLimit } from './known.js';
-import type { Paths } from './subject.js';
+import { areSeveral } from './paths.js';
+import type { Paths } from './paths.js';
 
 /** An object that undoes a charge. */
 export interface Charger {
@@ -31,6 +33,10 @@ export class RateLimitInfo {
   hasPassed = false;
   /** @internal Forgets the response, if somebody waits for its end. */
   stopWatching: (() => void) | undefined = undefined;
+  /** @internal Those that a store of the program has counted. */
+  readonly hits: number | undefined;
+  /** Whether the client was denied so often that it is banned. */
+  readonly isBanned: boolean;
   #resetTime: Date | undefined;
 
   /** @internal */
@@ -40,12 +46,21 @@ export class RateLimitInfo {
     cost: Cost,
     known: KnownLimit | undefined,
     charger: Charger,
+    hits?: number,
+    isBanned = false,
   ) {
     this.decision = decision;
     this.path = path;
     this.cost = cost;
     this.known = known;
     this.charger = charger;
+    this.hits = hits;
+    this.isBanned = isBanned;
+  }
+
+  /** The client: what follows the first name of the path, if it is one path. */
+  get key(): Segment | undefined {
+    return areSeveral(this.path) ? undefined : this.path[1];
   }
 
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
@@ -60,7 +75,12 @@ export class RateLimitInfo {
 
   /** Tokens that are used. */
   get used(): number {
-    return this.decision.limit - this.decision.remaining;
+    return this.hits ?? this.decision.limit - this.decision.remaining;
+  }
+
+  /** Another name for `used`, as in express-rate-limit. */
+  get totalHits(): number {
+    return this.used;
   }
 
   /** When that bucket is full again; counted from when it is first read. */
