@@ -146,12 +146,23 @@ hono.get('/left', (context) => {
   return context.text(String(left + other + context.var.rateLimit.used));
 });
 
+const flexible = new RateLimiterRedis({
+  points: 5, duration: 1, blockDuration: 60, store: 'redis://localhost',
+  insuranceLimiter: new RateLimiterMemory({ points: 1, duration: 1 }) });
+flexible.consume('user', 2, { customDuration: 5 }).then(
+  ({ remainingPoints }) => remainingPoints.toFixed(),
+  (error: unknown) => error instanceof RateLimiterRes && error.msBeforeNext);
+const turn: Promise<number> =
+  new RateLimiterQueue(flexible, { maxQueueSize: 5 }).removeTokens(1, 'key');
+// @ts-expect-error: points are numbers
+new RateLimiterMemory({ points: '5', duration: 1 });
+
 const limited = limitHttp({ limit: 1, message: { error: 'enough' } });
 createServer(async (request, response) => {
   const isOver: boolean = await limited(request, response);
   if (!isOver) response.end(String(limited.infoOf(request)?.limit));
 });
-export { closed, hits, serve };
+export { closed, hits, serve, turn };
 `;
 
 const NAMES = [
@@ -167,6 +178,8 @@ const NAMES = [
   ['{ rateLimit as limitHono }', 'limitree/hono'],
   ['{ rateLimit as limitHttp }', 'limitree/http'],
   ['{ rateLimit as limitKoa }', 'limitree/koa'],
+  ['{ RateLimiterMemory, RateLimiterQueue, RateLimiterRedis, ' +
+   'RateLimiterRes }', 'limitree/rate-limiter-flexible'],
 ].map(([what, from]) => `import ${what} from '${from}';\n`).join('');
 
 const DEFAULTS = [['express', 'express'], ['fastify', 'fastify'],
