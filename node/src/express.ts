@@ -163,7 +163,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     if (info === undefined) return next();
     if (response.headersSent) return undefined;
     (request as unknown as Record<string, unknown>)[property] = info;
-    writeHeaders(response, answers.headersOf(info));
+    writeHeaders(response, answers.headersOf(info), info);
     if (info.decision.limited) return deny(request, response, next, info);
     return next();
   }

@@ -5,10 +5,10 @@
  *     await app.register(limitree, { limit: 100, windowMs: 60_000 });
  */
 
-import type { FastifyPluginAsync, onRequestHookHandler } from 'fastify';
+import type { FastifyPluginAsync } from 'fastify';
 
 import type { FastifyOptions, FastifyRouteOptions } from './fastify_options.js';
-import type { Inspect } from './fastify_plugin.js';
+import type { Inspect, LimitHook } from './fastify_plugin.js';
 import { plugin, shared } from './fastify_register.js';
 import type { RateLimitInfo } from './web/info.js';
 
@@ -17,7 +17,7 @@ export type {
   ErrorContext, FastifyLimit, FastifyNote, FastifyOptions, FastifyRouteOptions,
   FastifyStoreClass, FastifyStoreObject, FastifyWindow, Hook,
 } from './fastify_options.js';
-export type { Inspect, Inspected } from './fastify_plugin.js';
+export type { Inspect, Inspected, LimitHook } from './fastify_plugin.js';
 export type {
   HeaderNames, StandardHeaders, WebOptions } from './web/options.js';
 export type { WebStore } from './web/own_store.js';
@@ -37,7 +37,7 @@ declare module 'fastify' {
 
   interface FastifyInstance {
     /** A hook with these options, for a route or the handler of 404s. */
-    rateLimit(options?: FastifyRouteOptions): onRequestHookHandler;
+    rateLimit(options?: FastifyRouteOptions): LimitHook;
     /** A function that handlers ask; it answers nobody. */
     createRateLimit(options?: FastifyRouteOptions): Inspect;
   }

@@ -14,6 +14,7 @@ import { FastifyStore } from './fastify_store.js';
 import type { Segment } from './paths.js';
 import { Answers, forFramework } from './web/answer.js';
 import { Gate } from './web/gate.js';
+import type { KeyControls } from './web/gate.js';
 import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import { checkNames, refuse, storeOptionsOf } from './web/options.js';
@@ -64,8 +65,11 @@ export type Inspect = (
 /** A hook, and where it belongs. */
 export interface Placed {
   readonly hook: Hook;
-  readonly run: onRequestHookHandler;
+  readonly run: LimitHook;
 }
+
+/** A hook, with what can be done about the clients that it limits. */
+export type LimitHook = onRequestHookHandler & KeyControls;
 
 type OneGate = Gate<FastifyRequest, FastifyReply>;
 type OneSubject = Subject<FastifyRequest, FastifyReply>;
@@ -257,7 +261,7 @@ function hookOf(options: Options, gate: OneGate): Placed {
     if (reply.raw.headersSent) return undefined;
     // Written to the raw response, so that handlers that use it directly send
     // them, too.
-    writeHeaders(reply.raw, answers.headersOf(info));
+    writeHeaders(reply.raw, answers.headersOf(info), info);
     if (info.decision.limited) {
       deny(request, reply, info).catch(
         (error: unknown) => fail(request, reply, done, error));
@@ -280,7 +284,7 @@ function hookOf(options: Options, gate: OneGate): Placed {
     return undefined;
   }
 
-  return { hook, run(request, reply, done): void {
+  const run: onRequestHookHandler = (request, reply, done): void => {
     // A handler of 404s may have the same hook as the instance.
     if (gate.hasCounted(request)) return done();
     let info;
@@ -293,5 +297,6 @@ function hookOf(options: Options, gate: OneGate): Placed {
     info.then((one) => go(request, reply, done, one),
               (error) => fail(request, reply, done, error));
     return undefined;
-  } };
+  };
+  return { hook, run: Object.assign(run, gate.keyControls) };
 }

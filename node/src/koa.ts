@@ -108,7 +108,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
   ): Promise<void> {
     context.state[property] = info;
     const headers = answers.headersOf(info);
-    writeHeaders(context.res, headers);
+    writeHeaders(context.res, headers, info);
     if (info.decision.limited) {
       try {
         await deny(context, info);

@@ -95,11 +95,13 @@ export class Answers<A, B> {
   headersOf(info: RateLimitInfo): Headers {
     if (this.#isSilent) return NONE;
     const names = info.decision.limited ? this.#namesOfDenials : this.#names;
+    info.writer = this;
     const headers = this.#usualHeadersOf(info);
     return names === undefined ? headers : renamed(headers, names);
   }
 
-  #usualHeadersOf({ decision, known }: RateLimitInfo): Headers {
+  #usualHeadersOf(info: RateLimitInfo): Headers {
+    const { known, after: decision = info.decision } = info;
     const headers = known === undefined ? decision.headers(this.#style)
       : known.headersOf(decision, this.#style);
     if (this.#legacy === undefined) return headers;

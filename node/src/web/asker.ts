@@ -106,6 +106,18 @@ export class Asker<A, B> {
       : this.#punish(penalties, path as Path, call);
   }
 
+  /** Looks at once, or not at all. */
+  again({ path, known }: RateLimitInfo): Decision | undefined {
+    if (this.#subject.own !== undefined || this.#reserves) return undefined;
+    if (areSeveral(path) || this.limiter.isRemote) return undefined;
+    try {
+      return this.limiter.authorizeSync(
+        path, { cost: 0, levels: known === undefined });
+    } catch {
+      return undefined;  // the limiter is closed
+    }
+  }
+
   /** Decides without charging. */
   async peek(path: Paths): Promise<RateLimitInfo> {
     const info = this.#subject.plain === undefined ? undefined

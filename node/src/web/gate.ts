@@ -2,6 +2,7 @@
 // the ruling; at once if nothing has to be awaited.
 
 import type { Cost } from '../cost.js';
+import type { Decision } from '../decision.js';
 import { LimitreeError } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
@@ -26,9 +27,15 @@ import { Checks, checkTrust } from './warnings.js';
 import type { Logger } from './warnings.js';
 
 /** What every middleware offers besides deciding. */
-export interface Controls {
+export interface Controls extends KeyControls {
   /** There is none if the program has a store of its own. */
   readonly limiter: Limiter;
+  /** Closes the limiter, unless it was passed in. */
+  close(options?: CloseOptions): Promise<void>;
+}
+
+/** What can be done about one client. */
+export interface KeyControls {
   /** Gives the client with this key a full bucket; for plain limits. */
   resetKey(key: Segment): Promise<void>;
   /**
@@ -36,8 +43,6 @@ export interface Controls {
    * plain limits.
    */
   getKey(key: Segment): Promise<RateLimitInfo | undefined>;
-  /** Closes the limiter, unless it was passed in. */
-  close(options?: CloseOptions): Promise<void>;
 }
 
 /** Decides about the requests of one middleware. */
@@ -153,7 +158,13 @@ export class Gate<A extends object, B> {
     if (!info.decision.limited) return;
     for (let one = info.before; one; one = one.before) {
       void one.charger.giveBack(one);
+      one.after = one.charger.again(one);
     }
+  }
+
+  /** What the client has now; undefined if another machine would know. */
+  again(info: RateLimitInfo): Decision | undefined {
+    return this.#asker.again(info);
   }
 
   /** Whether a gate for the same buckets has counted the request. */
@@ -231,9 +242,17 @@ export class Gate<A extends object, B> {
 
   /** The controls of the middleware. */
   get controls(): Controls {
+    const limiter = this.#subject.own === undefined ? this.#asker.limiter
+      : undefined as never;
+    return { limiter, ...this.keyControls, close: async (options) => {
+      await this.afterwards.settled();
+      await this.#subject.close(options);
+    } };
+  }
+
+  get keyControls(): KeyControls {
     const { plain, penalties, own } = this.#subject;
     return {
-      limiter: own === undefined ? this.#asker.limiter : undefined as never,
       resetKey: async (key) => {
         if (plain === undefined) {
           refuse('resetKey is for plain limits: here limiter.reset(path) does' +
@@ -251,10 +270,6 @@ export class Gate<A extends object, B> {
         const all = await Promise.all(
           plain.pathsOfKey(key).map((path) => this.#asker.look(path)));
         return all.find((info) => info !== undefined);
-      },
-      close: async (options) => {
-        await this.afterwards.settled();
-        await this.#subject.close(options);
       },
     };
   }

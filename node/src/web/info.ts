@@ -2,6 +2,7 @@
 
 import type { Cost } from '../cost.js';
 import type { Decision } from '../decision.js';
+import type { Headers } from '../headers.js';
 import type { Segment } from '../paths.js';
 import { Reservation } from '../reservation.js';
 import type { KnownLimit } from './known.js';
@@ -12,6 +13,13 @@ import type { Paths } from './paths.js';
 export interface Charger {
   readonly identity: object;
   giveBack(info: RateLimitInfo): Promise<void>;
+  /** What the client has now; undefined if another machine would know. */
+  again(info: RateLimitInfo): Decision | undefined;
+}
+
+/** Who writes the headers about a decision. */
+interface Writer {
+  headersOf(info: RateLimitInfo): Headers;
 }
 
 /** The decision about a request, for handlers. */
@@ -29,6 +37,10 @@ export class RateLimitInfo {
   before: RateLimitInfo | undefined = undefined;
   /** @internal Whether its cost was given back. */
   isGivenBack = false;
+  /** @internal What the client has since its cost was given back. */
+  after: Decision | undefined = undefined;
+  /** @internal Who has written headers about it. */
+  writer: Writer | undefined = undefined;
   /** @internal Whether a handler has let it pass although it was denied. */
   hasPassed = false;
   /** @internal Forgets the response, if somebody waits for its end. */
