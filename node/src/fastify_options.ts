@@ -7,7 +7,7 @@ import type { Segment } from './paths.js';
 import { shown } from './words.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { Maybe } from './web/maybe.js';
-import { refuse } from './web/options.js';
+import { refuse } from './web/refuse.js';
 import type { HeaderNames, WebOptions } from './web/options.js';
 import type { WebStore } from './web/own_store.js';
 

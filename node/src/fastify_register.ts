@@ -8,7 +8,7 @@ import type {
   FastifyOptions, FastifyRouteOptions, Hook } from './fastify_options.js';
 import { Plugin } from './fastify_plugin.js';
 import type { Placed } from './fastify_plugin.js';
-import { refuse } from './web/options.js';
+import { refuse } from './web/refuse.js';
 import { warnOnce } from './web/warnings.js';
 
 /** The config of a route; the plugin marks the routes that it has seen. */

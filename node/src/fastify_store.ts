@@ -1,7 +1,7 @@
 // Stores of @fastify/rate-limit, which count with callbacks.
 
 import type { FastifyStoreObject } from './fastify_options.js';
-import { refuse } from './web/options.js';
+import { refuse } from './web/refuse.js';
 import type { Hits, WebStore } from './web/own_store.js';
 
 /** A store of @fastify/rate-limit as one of express-rate-limit. */

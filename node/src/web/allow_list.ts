@@ -4,7 +4,7 @@ import { canonicalIp } from '../address.js';
 import type { Segment } from '../paths.js';
 import { shown } from '../words.js';
 import type { Maybe } from './maybe.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 
 /** The clients, or a function that says whether a request is one of theirs. */
 export type Allowed<A, B> = readonly Segment[] |

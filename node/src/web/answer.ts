@@ -4,7 +4,7 @@
 import type { RateLimitInfo } from './info.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 import type {
   HeaderNames, StandardHeaders, WebOptions } from './options.js';
 import type { HeaderStyle, Headers } from '../headers.js';

@@ -1,7 +1,6 @@
 // The options of all middlewares, for every framework.  Names from
 // express-rate-limit and @fastify/rate-limit have the same meaning here.
 
-import { ConfigError } from '../errors.js';
 import type { ClientIp } from '../address.js';
 import { unitsOf } from '../cost.js';
 import type { Cost } from '../cost.js';
@@ -16,6 +15,7 @@ import type { RateLimitInfo } from './info.js';
 import type { Maybe } from './maybe.js';
 import { checkStore, isStore } from './own_store.js';
 import type { WebStore } from './own_store.js';
+import { refuse } from './refuse.js';
 import { CHECKS } from './warnings.js';
 import type { Check, Logger, Validate } from './warnings.js';
 
@@ -209,10 +209,6 @@ const ADVICE: Readonly<Record<string, string>> = {
   errorResponseBuilder: 'say message or handler',
   enableDraftSpec: 'say standardHeaders: "draft-6"',
 };
-
-export function refuse(message: string): never {
-  throw new ConfigError([message]);
-}
 
 /** The options of the store among `options`. */
 export function storeOptionsOf(options: object): StoreOptions {

@@ -4,7 +4,7 @@ import type { Decision } from '../decision.js';
 import { decisionOf } from '../made_decision.js';
 import { shown } from '../words.js';
 import type { Maybe } from './maybe.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 
 /** What a store says about a key. */
 export interface Hits {

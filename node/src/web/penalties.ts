@@ -7,7 +7,7 @@ import type { Limiter } from '../limiter.js';
 import { decisionOf } from '../made_decision.js';
 import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
 import type { Plain } from './plain.js';
 import { durationOf } from './plain_node.js';

@@ -8,7 +8,7 @@ import { shown } from '../words.js';
 import { AllowList } from './allow_list.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
 import type { Asked } from './own_store.js';
 import type { KnownLimits, Node, PlainTree } from './plain_tree.js';

@@ -4,7 +4,8 @@
 import { shownStore } from '../limits.js';
 import type { StoreOptions } from '../limits.js';
 import type { CloseOptions } from '../limiter_options.js';
-import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
+import { storeOptionsOf, webStoreOptionsOf } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
 import { PlainTree } from './plain_tree.js';
 

@@ -3,7 +3,7 @@
 import { msOf } from '../limits.js';
 import { native } from '../native.js';
 import { shown } from '../words.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
 import type { Node } from './plain_tree.js';
 

@@ -4,7 +4,7 @@ import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
 import type { LimitTree, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 
 /** What stands below a top-level name. */
 export type Node = Readonly<Record<string, unknown>>;
