@@ -9,11 +9,11 @@
  *     });
  */
 
-import { ServerResponse } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
+import { http } from './builtins.js';
 import { StoreError } from './errors.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate } from './web/gate.js';
@@ -177,7 +177,7 @@ export async function isRefused(
   // Nobody else listens yet, and an error without a listener ends the process.
   const ignore = () => undefined;
   socket.on('error', ignore);
-  const response = new ServerResponse(request);
+  const response = new (http().ServerResponse)(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket as Socket);
   response.once('finish', () => { socket.end(); });
