@@ -2,6 +2,7 @@
 // process if it offers them (Node.js 20.16 and 22.3).
 
 import type * as Fs from 'node:fs';
+import type * as Http from 'node:http';
 import type * as Module from 'node:module';
 import type * as Path from 'node:path';
 import type * as Url from 'node:url';
@@ -27,4 +28,7 @@ export const fs = load<typeof Fs>('node:fs', () => require('node:fs'));
 export const module = load<typeof Module>(
   'node:module', () => require('node:module'));
 export const path = load<typeof Path>('node:path', () => require('node:path'));
+/** Only when it is needed: it loads much. */
+export const http = () =>
+  load<typeof Http>('node:http', () => require('node:http'));
 export const url = load<typeof Url>('node:url', () => require('node:url'));

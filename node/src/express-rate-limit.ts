@@ -1,6 +1,12 @@
 /**
- * A store for programs that keep express-rate-limit: its counters, in the
- * memory of this process, in a file that processes share, or in Redis.
+ * For programs that come from express-rate-limit: the middleware of
+ * `limitree/express` with the defaults of that package.
+ *
+ *     import { rateLimit } from 'limitree/express-rate-limit';
+ *     app.use(rateLimit({ windowMs: 15 * 60_000, limit: 100 }));
+ *
+ * And a store for those that keep it: its counters, in the memory of this
+ * process, in a file that processes share, or in Redis.
  *
  *     import { rateLimit } from 'express-rate-limit';
  *     import { LimitreeStore } from 'limitree/express-rate-limit';
@@ -12,8 +18,11 @@ import type {
   ClientRateLimitInfo, IncrementResponse, Options, Store,
 } from 'express-rate-limit';
 
+import { canonicalIp } from './address.js';
 import type { Decision } from './decision.js';
 import { LimitreeError, StoreError, invalidArgument } from './errors.js';
+import { rateLimit as limitExpress } from './express.js';
+import type { ExpressOptions, RateLimit } from './express.js';
 import { Limiter } from './limiter.js';
 import type { StoreOptions } from './limits.js';
 import type { Clock } from './clock.js';
@@ -23,6 +32,11 @@ import { forFramework } from './web/answer.js';
 import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
 import { StoreLog } from './web/store_log.js';
 import type { Logger } from './web/warnings.js';
+
+export { canonicalIp, clientIp, RateLimitInfo } from './express.js';
+export type {
+  ExpressOptions, HandlerOptions, LimitedRequest, RateLimit, WebOptions,
+} from './express.js';
 
 export interface LimitreeStoreOptions extends StoreOptions {
   /** For tests, such as `() => Date.now()` under fake timers. */
@@ -130,7 +144,7 @@ export class LimitreeStore implements Store {
       period: `${this.#windowMs}ms`, algorithm: 'fixed_window', align: 'first',
     };
     const made = new Limiter({
-      ...webStoreOptionsOf(this.#options), clock: this.#options.clock,
+      ...webStoreOptionsOf({ ...this.#options }), clock: this.#options.clock,
       limits: { schema: { [ROOT]: { children: { '*': { limits } } } } } });
     this.#log = made.isShared
       ? StoreLog.of(made, this.#options.logger) : undefined;
@@ -174,6 +188,41 @@ async function forExpress<T>(answer: Promise<T>): Promise<T> {
 function pathOf(key: string): Path {
   if (typeof key === 'string') return [ROOT, key];
   throw invalidArgument(`a key must be a string, is ${typeof key}`);
+}
+
+const DEFAULTS: ExpressOptions = {
+  standardHeaders: false, legacyHeaders: true,
+  message: 'Too many requests, please try again later.' };
+
+/**
+ * The middleware of `limitree/express` with the defaults of express-rate-limit:
+ * 5 requests of a client in a minute, in windows that begin with a request of
+ * the client, and the headers `X-RateLimit-*`.
+ */
+export function rateLimit(options: ExpressOptions = {}): RateLimit {
+  const {
+    limiter, limits, max, limit = max ?? 5, windowMs = 60_000, ...others
+  } = options;
+  const given = Object.fromEntries(
+    Object.entries(others).filter(([, value]) => value !== undefined));
+  if (limiter !== undefined || limits !== undefined) {
+    return limitExpress({ ...DEFAULTS, ...options });
+  }
+  const subnet = options.keyGenerator !== undefined ||
+    options.clientIp !== undefined ? {} : { ipv6Subnet: 56 };
+  return limitExpress({ ...DEFAULTS, algorithm: 'fixed_window', ...subnet,
+                        ...given, limit, windowMs });
+}
+
+/**
+ * The key for an address, as `keyGenerator` may return it: that of its network
+ * of `ipv6Subnet` bits.
+ */
+export function ipKeyGenerator(
+  ip: string,
+  ipv6Subnet: number | false = 56,
+): string {
+  return canonicalIp(ip, ipv6Subnet === false ? 128 : ipv6Subnet);
 }
 
 export default LimitreeStore;

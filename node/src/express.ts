@@ -144,7 +144,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     next: NextFunction,
     info: RateLimitInfo,
   ): unknown {
-    const { statusCode } = answers;
+    const statusCode = answers.statusOf(info);
     if (handler !== undefined) {
       const message = answers.messageOf(info);
       return handler(request, response, nextOf(response, next, info),
@@ -163,7 +163,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
     if (info === undefined) return next();
     if (response.headersSent) return undefined;
     (request as unknown as Record<string, unknown>)[property] = info;
-    writeHeaders(response, answers.headersOf(info));
+    writeHeaders(response, answers.headersOf(info), info);
     if (info.decision.limited) return deny(request, response, next, info);
     return next();
   }

@@ -135,7 +135,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
     if (handler !== undefined) return handler(context, info);
     const body = await answers.bodyOf(info, context, undefined);
     return new Response(body.text, {
-      status: answers.statusCode,
+      status: answers.statusOf(info),
       headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
   }
 

@@ -10,7 +10,10 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
+import { http } from './builtins.js';
 import { StoreError } from './errors.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate } from './web/gate.js';
@@ -95,7 +98,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     info: RateLimitInfo,
   ): Maybe<true> {
     const done = handler !== undefined ? handler(request, response, info)
-      : sendSoon(response, answers.statusCode,
+      : sendSoon(response, answers.statusOf(info),
                  answers.bodyOf(info, request, response));
     return isPromise(done) ? done.then(() => true as const) : true;
   }
@@ -108,7 +111,7 @@ export function rateLimit(options: HttpOptions): RateLimit {
     if (info === undefined) return false;
     infos.set(request, info);
     if (response.headersSent) return info.decision.limited;
-    writeHeaders(response, answers.headersOf(info));
+    writeHeaders(response, answers.headersOf(info), info);
     if (info.decision.limited) return deny(request, response, info);
     return false;
   }
@@ -152,6 +155,35 @@ export function rateLimit(options: HttpOptions): RateLimit {
   };
   const infoOf = (request: IncomingMessage) => infos.get(request);
   return Object.assign(limited, gate.controls, { infoOf });
+}
+
+/**
+ * Limits connections that become WebSockets, for the event `upgrade` of any
+ * server: resolves to true if the connection was refused, with the answer that
+ * `limited` gives to a request.  With `reserve`, a connection holds its slot
+ * until it closes.
+ *
+ *     const limited = rateLimit({ limit: 10 });
+ *     server.on('upgrade', async (request, socket, head) => {
+ *       if (await isRefused(limited, request, socket)) return;
+ *       sockets.handleUpgrade(request, socket, head, ...);
+ *     });
+ */
+export async function isRefused(
+  limited: RateLimit,
+  request: IncomingMessage,
+  socket: Duplex,
+): Promise<boolean> {
+  // Nobody else listens yet, and an error without a listener ends the process.
+  const ignore = () => undefined;
+  socket.on('error', ignore);
+  const response = new (http().ServerResponse)(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket as Socket);
+  response.once('finish', () => { socket.end(); });
+  const isOver = await limited(request, response);
+  if (!isOver) socket.off('error', ignore);
+  return isOver;
 }
 
 export default rateLimit;

@@ -38,6 +38,7 @@ export type {
 export type { Costly, Part, Path, Segment } from './paths.js';
 export { Reservation } from './reservation.js';
 export type { LimitStats, ReasonStats, Stats } from './stats.js';
+export type { WaitOptions } from './waiting.js';
 
 /** The version of limitree. */
 export const version: string = native.version;

@@ -86,7 +86,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
       return;
     }
     const body = await answers.bodyOf(info, context, undefined);
-    context.status = answers.statusCode;
+    context.status = answers.statusOf(info);
     context.body = body.text;
     context.type = body.type;
     if (!context.response.get('Cache-Control')) {
@@ -108,7 +108,7 @@ export function rateLimit(options: KoaOptions): RateLimit {
   ): Promise<void> {
     context.state[property] = info;
     const headers = answers.headersOf(info);
-    writeHeaders(context.res, headers);
+    writeHeaders(context.res, headers, info);
     if (info.decision.limited) {
       try {
         await deny(context, info);

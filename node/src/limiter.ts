@@ -6,6 +6,7 @@ import { NONE, checkFlag, checkOptions } from './call_options.js';
 import type {
   AsyncCallOptions, AsyncReserveOptions, CallOptions, ReserveOptions,
 } from './call_options.js';
+import { bindMethods } from './bind.js';
 import { writeFirstTime } from './clock.js';
 import type { Cost } from './cost.js';
 import type { Decision } from './decision.js';
@@ -31,6 +32,8 @@ import { Requests } from './requests.js';
 import type { Reservation } from './reservation.js';
 import { labeled, totals } from './stats.js';
 import type { LimitStats, ReasonStats, Stats } from './stats.js';
+import { Lines } from './waiting.js';
+import type { WaitOptions } from './waiting.js';
 import { checkNames, shown } from './words.js';
 
 /** The messages about the store that nobody has taken: [event, text]. */
@@ -42,6 +45,7 @@ export class Limiter {
   #native: Functions;
   readonly #requests: Requests;
   readonly #holds: Holds;
+  readonly #lines = new Lines((path, options) => this.authorize(path, options));
   #limits: Limits | undefined;
   #descriptors: DescriptorFiles | undefined;
   #isClosed = false;
@@ -75,7 +79,7 @@ export class Limiter {
     this.#holds = new Holds(this.#requests);
     this.#limits = limits instanceof ReadLimits ? limits.from : limits;
     this.#descriptors = descriptors;
-    for (const name of METHODS) bind(this, name);
+    bindMethods(this);
   }
 
   /** Makes a limiter from a file, without blocking while the file is read. */
@@ -112,7 +116,16 @@ export class Limiter {
   }
 
   /**
-   * The same over several paths, `['ip', ip]` or `{ path, cost: 2 }`: all or
+   * The same, but waits in line instead of being denied: first come, first
+   * served, among the callers of this process.  Resolves to a denial if the
+   * wait would be longer than `maxWait`, or the line than `maxQueue`.
+   */
+  wait(path: Path, options?: WaitOptions): Promise<Decision> {
+    return this.#lines.wait(path, options);
+  }
+
+  /**
+   * `authorize` over several paths, `['ip', ip]` or `{ path, cost: 2 }`: all or
    * nothing over all of their limits.  A bucket that several paths reach
    * is charged once, with the largest cost.
    */
@@ -367,6 +380,7 @@ export class Limiter {
       throw invalidArgument('drain must be shorter than 25 days');
     }
     this.#isClosed = true;
+    this.#lines.close();
     this.#native = closed(this.#native);
     if (drain > 0) await this.#requests.drained(drain);
     this.#native.close();
@@ -386,15 +400,4 @@ export class Limiter {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-}
-
-const METHODS = Object.getOwnPropertyNames(Limiter.prototype).filter((name) =>
-  name !== 'constructor' && typeof Object.getOwnPropertyDescriptor(
-    Limiter.prototype, name)!.value === 'function') as (keyof Limiter)[];
-
-/** So that `const { authorize } = limiter` works. */
-function bind(limiter: Limiter, name: keyof Limiter): void {
-  const method = limiter[name] as (...args: unknown[]) => unknown;
-  Object.defineProperty(limiter, name, {
-    value: method.bind(limiter), writable: true, configurable: true });
 }

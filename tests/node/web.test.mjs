@@ -332,7 +332,7 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limit: 5, logger: {} }, /logger must have warn/],
         [{ limit: 5, validate: { ipv6key: false } },
          /did you mean validate\.ipv6Key\?$/],
-        [{ limit: 5, passOnStoreError: true }, /onStoreError: "allow"/],
+        [{ limit: 5, passOnStoreError: 'no' }, /passOnStoreError must be true/],
         [{ limit: 5, store: {} }, /store must be a URL/],
         [{ limit: 5, store: 'redis:' }, /redis/],
         [{ limit: 5, path: () => ['a'] }, /path leads through a tree/],

@@ -60,8 +60,21 @@ limitExpress({ limit: 1, reserve: true, settle: () => ({ tokens: '5' }) });
 limitExpress({ limit: 1, windowms: 5 });
 // @ts-expect-error: no such draft
 limitExpress({ limit: 1, standardHeaders: 'draft-9' });
-// @ts-expect-error: a Store of express-rate-limit
+// @ts-expect-error: a store also takes back and forgets
 limitExpress({ limit: 1, store: { increment() {} } });
+const own = limitExpress({
+  store: new MemoryStore(), passOnStoreError: true, ban: 2, max: 5,
+  windowMs: async (request, response) => request.secure ? '1 minute'
+    : response.statusCode, algorithm: 'fixed_window',
+  allowList: ['10.0.0.1'], headerNames: { 'Retry-After': false },
+  onExceeded: (request, response, info) =>
+    [request.ip, response.statusCode, info.isBanned, info.key] });
+const hits: Promise<number | undefined> =
+  own.getKey('10.0.0.1').then((info) => info?.totalHits);
+limitTheirs({ exponentialBackoff: true, allowList: (request, response) =>
+  request.ip === response.app.path() });
+// @ts-expect-error: a number of denials
+limitTheirs({ ban: '5' });
 // @ts-expect-error: it must be told what to limit by
 limitExpress({ limit: 1, keyGenerator: () => undefined });
 // @ts-expect-error: a segment must be there
@@ -74,6 +87,22 @@ async function serve() {
   await server.register(limitFastify, {
     max: async (request, key) => request.ip === key ? 5 : 6,
     logger: console });
+  await server.register(theirFastify, {
+    max: 5, timeWindow: (request, key) => request.ip === key ? '1m' : 5,
+    groupId: 'all', continueExceeding: true, ban: 3, cache: 5000,
+    nameSpace: 'mine:', skipOnError: true, enableDraftSpec: true,
+    addHeaders: { 'retry-after': false }, addHeadersOnExceeding: {},
+    allowList: async (request, key) => request.ip === key,
+    onExceeding: (request, key, info) => [request.ip, key, info.remaining],
+    errorResponseBuilder: (request, { after, ban, max, statusCode, ttl }) =>
+      ({ statusCode, message: [request.ip, after, ban, max, ttl].join() }) });
+  const check = server.createRateLimit({ max: 5, timeWindow: '1 minute' });
+  server.get('/checked', async (request) => {
+    const found = await check(request, { increment: false });
+    // @ts-expect-error: who is allowed has no numbers
+    if (found.isAllowed) return found.remaining;
+    return [found.remaining, found.ttl, found.isBanned];
+  });
   // @ts-expect-error: it gets the key, no reply
   await server.register(limitFastify, { max: (_, reply) => reply.statusCode });
   // @ts-expect-error: no such hook
@@ -117,12 +146,23 @@ hono.get('/left', (context) => {
   return context.text(String(left + other + context.var.rateLimit.used));
 });
 
+const flexible = new RateLimiterRedis({
+  points: 5, duration: 1, blockDuration: 60, store: 'redis://localhost',
+  insuranceLimiter: new RateLimiterMemory({ points: 1, duration: 1 }) });
+flexible.consume('user', 2, { customDuration: 5 }).then(
+  ({ remainingPoints }) => remainingPoints.toFixed(),
+  (error: unknown) => error instanceof RateLimiterRes && error.msBeforeNext);
+const turn: Promise<number> =
+  new RateLimiterQueue(flexible, { maxQueueSize: 5 }).removeTokens(1, 'key');
+// @ts-expect-error: points are numbers
+new RateLimiterMemory({ points: '5', duration: 1 });
+
 const limited = limitHttp({ limit: 1, message: { error: 'enough' } });
 createServer(async (request, response) => {
   const isOver: boolean = await limited(request, response);
   if (!isOver) response.end(String(limited.infoOf(request)?.limit));
 });
-export { closed, serve };
+export { closed, hits, serve, turn };
 `;
 
 const NAMES = [
@@ -131,10 +171,15 @@ const NAMES = [
   ['{ Limiter, clientIp }', 'limitree'],
   ['{ rateLimit as limitExpress, type LimitedRequest, ' +
    'type RateLimitInfo }', 'limitree/express'],
+  ['{ MemoryStore }', 'express-rate-limit'],
+  ['{ rateLimit as limitTheirs }', 'limitree/express-rate-limit'],
   ['{ limitree as limitFastify }', 'limitree/fastify'],
+  ['{ fastifyRateLimit as theirFastify }', 'limitree/fastify-rate-limit'],
   ['{ rateLimit as limitHono }', 'limitree/hono'],
   ['{ rateLimit as limitHttp }', 'limitree/http'],
   ['{ rateLimit as limitKoa }', 'limitree/koa'],
+  ['{ RateLimiterMemory, RateLimiterQueue, RateLimiterRedis, ' +
+   'RateLimiterRes }', 'limitree/rate-limiter-flexible'],
 ].map(([what, from]) => `import ${what} from '${from}';\n`).join('');
 
 const DEFAULTS = [['express', 'express'], ['fastify', 'fastify'],

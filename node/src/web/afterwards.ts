@@ -4,7 +4,6 @@
 import type { Cost } from '../cost.js';
 import { LimitreeError, StoreError } from '../errors.js';
 import { holdOf } from '../holds.js';
-import type { Limiter } from '../limiter.js';
 import { endHeld, isOpen, whenOver } from '../reservation.js';
 import type { Reservation } from '../reservation.js';
 import { shown } from '../words.js';
@@ -13,7 +12,6 @@ import type { Answer } from './ending.js';
 import { isDeniedLater } from './info.js';
 import type { RateLimitInfo } from './info.js';
 import type { WebOptions } from './options.js';
-import { areSeveral } from './subject.js';
 import type { Server } from './subject.js';
 import { keepHeaders, readUsage, USAGE } from './usage.js';
 import { warnSeldom } from './warnings.js';
@@ -21,7 +19,8 @@ import type { WarningCode } from './warnings.js';
 
 /** What is asked of the one who decides. */
 interface Decider {
-  readonly limiter: Limiter;
+  /** Takes back what a request was charged. */
+  refund(info: RateLimitInfo): Promise<unknown>;
   /** Called when the store has failed. */
   logFailure(): void;
 }
@@ -184,7 +183,7 @@ export class Afterwards<A extends object, B> {
 
   /** Cancels, or gives back, what a request costs, once.  Never rejects. */
   async giveBack(info: RateLimitInfo): Promise<void> {
-    const { decision, path, cost, reservation } = info;
+    const { decision, reservation } = info;
     if (info.isGivenBack || decision.limited || decision.unlimited) return;
     info.isGivenBack = true;
     info.stopWatching?.();
@@ -192,9 +191,7 @@ export class Afterwards<A extends object, B> {
       if (reservation !== undefined) {
         await endHeld(reservation, 0);
       } else if (decision.source !== 'allow') {  // which charges nothing
-        const { limiter } = this.#decider;
-        await (areSeveral(path) ? limiter.refundAll(path, { cost })
-          : limiter.refund(path, { cost }));
+        await this.#decider.refund(info);
       }
     } catch (error) {
       this.#fail('not given back', error);

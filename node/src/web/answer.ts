@@ -4,8 +4,9 @@
 import type { RateLimitInfo } from './info.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
-import { refuse } from './options.js';
-import type { StandardHeaders, WebOptions } from './options.js';
+import { refuse } from './refuse.js';
+import type {
+  HeaderNames, StandardHeaders, WebOptions } from './options.js';
 import type { HeaderStyle, Headers } from '../headers.js';
 import { StoreError } from '../errors.js';
 import { shown } from '../words.js';
@@ -31,6 +32,42 @@ function styleOf(standard: StandardHeaders | undefined): HeaderStyle {
 
 const NONE: Headers = {};
 
+/** Which headers to show of those who pass, and of those who are denied. */
+interface Shown {
+  readonly addHeaders?: HeaderNames | undefined;
+  readonly addHeadersOnExceeding?: HeaderNames | undefined;
+}
+
+type Names = ReadonlyMap<string, string | boolean>;
+
+function namesOf(...all: readonly (HeaderNames | undefined)[]) {
+  const names = new Map<string, string | boolean>();
+  for (const some of all) {
+    if (some === undefined) continue;
+    if (typeof some !== 'object' || some === null) {
+      refuse('headerNames must be an object such as {"RateLimit-Limit": ' +
+        `"X-Quota"}, is ${shown(some)}`);
+    }
+    for (const [name, other] of Object.entries(some)) {
+      if (typeof other !== 'boolean' && !/^[\w!#$%&'*+.^`|~-]+$/.test(other)) {
+        refuse(`headerNames must have a name of a header for ${name}, or ` +
+          `false, has ${shown(other)}`);
+      }
+      names.set(name.toLowerCase(), other);
+    }
+  }
+  return names.size === 0 ? undefined : names;
+}
+
+function renamed(headers: Headers, names: Names): Headers {
+  const found: Headers = {};
+  for (const [name, value] of Object.entries(headers)) {
+    const other = names.get(name.toLowerCase()) ?? true;
+    if (other !== false) found[other === true ? name : other] = value;
+  }
+  return found;
+}
+
 /** The answers of one middleware. */
 export class Answers<A, B> {
   readonly statusCode: number;
@@ -38,23 +75,43 @@ export class Answers<A, B> {
   readonly #legacy: 'epoch' | 'delta' | undefined;
   readonly #message: unknown;
   readonly #isSilent: boolean;
+  /** Other names for headers in lower case, if there are some. */
+  readonly #names: Names | undefined;
+  readonly #namesOfDenials: Names | undefined;
 
   constructor(options: WebOptions<A, B>, reset: 'epoch' | 'delta') {
     this.statusCode = options.statusCode ?? 429;
     this.#style = styleOf(options.standardHeaders);
     this.#legacy = options.legacyHeaders === true ? reset : undefined;
     this.#message = options.message;
+    const { headerNames, addHeaders, addHeadersOnExceeding } =
+      options as WebOptions<A, B> & Shown;
+    this.#names = namesOf(headerNames, addHeadersOnExceeding);
+    this.#namesOfDenials = namesOf(headerNames, addHeaders);
     this.#isSilent = this.#style === 'none' && this.#legacy === undefined;
   }
 
   /** The headers about what a client has left. */
-  headersOf({ decision, known }: RateLimitInfo): Headers {
+  headersOf(info: RateLimitInfo): Headers {
     if (this.#isSilent) return NONE;
+    const names = info.decision.limited ? this.#namesOfDenials : this.#names;
+    info.writer = this;
+    const headers = this.#usualHeadersOf(info);
+    return names === undefined ? headers : renamed(headers, names);
+  }
+
+  #usualHeadersOf(info: RateLimitInfo): Headers {
+    const { known, after: decision = info.decision } = info;
     const headers = known === undefined ? decision.headers(this.#style)
       : known.headersOf(decision, this.#style);
     if (this.#legacy === undefined) return headers;
     return Object.assign(
       headers, decision.headers('legacy', { reset: this.#legacy }));
+  }
+
+  /** The status of a denial. */
+  statusOf({ isBanned }: RateLimitInfo): number {
+    return isBanned ? 403 : this.statusCode;
   }
 
   /** The body of a denial. */
@@ -74,10 +131,11 @@ export class Answers<A, B> {
     return this.#message ?? this.#problemOf(info);
   }
 
-  #problemOf({ decision, known }: RateLimitInfo): object {
+  #problemOf(info: RateLimitInfo): object {
+    const { decision, known } = info;
     const problem = known === undefined ? decision.problem()
       : known.problemOf(decision);
-    return { ...problem, status: this.statusCode };
+    return { ...problem, status: this.statusOf(info) };
   }
 }
 

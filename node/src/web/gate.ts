@@ -1,42 +1,49 @@
 // Decides about the requests of one middleware, from the data of a framework to
 // the ruling; at once if nothing has to be awaited.
 
-import type { AsyncReserveOptions } from '../call_options.js';
 import type { Cost } from '../cost.js';
 import type { Decision } from '../decision.js';
-import { LimitreeError, StoreError, invalidArgument } from '../errors.js';
+import { LimitreeError } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
 import type { Costly, Path, Segment } from '../paths.js';
 import { isOpen } from '../reservation.js';
 import { Afterwards } from './afterwards.js';
+import { Asker } from './asker.js';
 import { isOver } from './ending.js';
-import { RateLimitInfo, keepWith, lastOf } from './info.js';
-import { KnownLimit } from './known.js';
+import { keepWith, lastOf } from './info.js';
+import type { RateLimitInfo } from './info.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
-import { checkKinds, checkNames, refuse } from './options.js';
+import { checkKinds, checkNames } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
-import { StoreLog } from './store_log.js';
+import type { Asked } from './own_store.js';
+import type { Paths } from './paths.js';
 import { hasGone } from './peer.js';
-import { areSeveral, subjectOf } from './subject.js';
-import type { Paths, Server, Subject } from './subject.js';
+import { Exempt } from './plain.js';
+import { subjectOf } from './subject.js';
+import type { Server, Subject } from './subject.js';
 import { Checks, checkTrust } from './warnings.js';
 import type { Logger } from './warnings.js';
 
-/** The options of a decision. */
-interface Call extends AsyncReserveOptions {
-  readonly cost: Cost;
-  readonly levels: boolean;
-}
-
 /** What every middleware offers besides deciding. */
-export interface Controls {
+export interface Controls extends KeyControls {
+  /** There is none if the program has a store of its own. */
   readonly limiter: Limiter;
-  /** Gives the client with this key a full bucket; for plain limits. */
-  resetKey(key: Segment): Promise<void>;
   /** Closes the limiter, unless it was passed in. */
   close(options?: CloseOptions): Promise<void>;
+}
+
+/** What can be done about one client. */
+export interface KeyControls {
+  /** Gives the client with this key a full bucket; for plain limits. */
+  resetKey(key: Segment): Promise<void>;
+  /**
+   * What the client with this key has used; undefined if that is nothing; for
+   * plain limits.
+   */
+  getKey(key: Segment): Promise<RateLimitInfo | undefined>;
 }
 
 /** Decides about the requests of one middleware. */
@@ -48,14 +55,10 @@ export class Gate<A extends object, B> {
   readonly #options: WebOptions<A, B>;
   readonly #server: Server<A, B>;
   readonly #subject: Subject<A, B>;
-  #limiter: Limiter | undefined;  // once it is needed
-  #log: StoreLog | undefined;  // if its store can fail
+  readonly #asker: Asker<A, B>;
   readonly #checks: Checks;
-  readonly #logger: Logger | undefined;  // of the store
   readonly #seen = new WeakSet<A>();
-  /** Set for a plain limit in memory, whose decisions need no levels. */
-  #known: KnownLimit | undefined;
-  #call: Call;
+  readonly #tells: boolean;
 
   constructor(
     options: WebOptions<A, B>,
@@ -69,35 +72,15 @@ export class Gate<A extends object, B> {
     this.#server = server;
     this.#subject = subject ?? subjectOf(options, server);
     this.identity = this.#subject.identity;
-    this.#logger = options.logger ?? log;
     this.#checks = new Checks(options.validate ?? true, options.logger);
-    this.afterwards = new Afterwards(options, server, this);
-    const { cost = 1 } = options;
-    // Headers name every limit, and so does the body of a denial.
-    this.#call = { ...this.afterwards.callOptions, levels: true,
-                   cost: typeof cost === 'function' ? 1 : cost };
-  }
-
-  /** Asks a new limiter for data that stays the same for all requests. */
-  #learn(limiter: Limiter): void {
-    const path = this.#subject.plain?.fixedPath;
-    if (path === undefined || limiter.isShared) return;
-    if (this.afterwards.reserves) return;
-    limiter.peek(path, { levels: true }).then((decision) => {
-      this.#known = new KnownLimit(decision);
-      this.#call = { cost: this.#call.cost, levels: false };
-    }, () => undefined);
-  }
-
-  get limiter(): Limiter {
-    if (this.#limiter === undefined) {
-      this.#limiter = this.#subject.limiter;
-      if (this.#limiter.isShared) {
-        this.#log = StoreLog.of(this.#limiter, this.#logger);
-      }
-      this.#learn(this.#limiter);
-    }
-    return this.#limiter;
+    // The two need each other.
+    this.afterwards = new Afterwards(options, server, {
+      refund: (info) => this.#asker.refund(info),
+      logFailure: () => this.#asker.logFailure() });
+    this.#asker =
+      new Asker(options, this.#subject, this, this.afterwards, log);
+    const { onExceeding, onExceeded, onBanReach } = options;
+    this.#tells = (onExceeding ?? onExceeded ?? onBanReach) !== undefined;
   }
 
   /**
@@ -114,13 +97,18 @@ export class Gate<A extends object, B> {
     return skips ? undefined : this.#decideAndKeep(a, b);
   }
 
-  #decideAndKeep(a: A, b: B): Maybe<RateLimitInfo> {
+  #decideAndKeep(a: A, b: B): Maybe<RateLimitInfo | undefined> {
     const info = this.#decide(a, b);
     return isPromise(info) ? info.then((one) => this.#keep(a, b, one))
       : this.#keep(a, b, info);
   }
 
-  #keep(a: A, b: B, info: RateLimitInfo): RateLimitInfo {
+  #keep(
+    a: A,
+    b: B,
+    info: RateLimitInfo | undefined,
+  ): Maybe<RateLimitInfo | undefined> {
+    if (info === undefined) return undefined;
     keepWith(a, info);
     if (this.#server.mayPass !== true) this.undoEarlier(info);
     const { reservation } = info;
@@ -129,7 +117,38 @@ export class Gate<A extends object, B> {
       throw new LimitreeError('LIMITREE_CANCELLED', 'the client has gone');
     }
     this.afterwards.watch(info, a, b);
-    return info;
+    return this.#tells ? this.#tell(a, b, info) : info;
+  }
+
+  /** Tells the program about a decision, before the request goes on. */
+  #tell(a: A, b: B, info: RateLimitInfo): Maybe<RateLimitInfo> {
+    const { onExceeding, onExceeded, onBanReach } = this.#options;
+    const more = this.#server.takesKey ? info.key as B : b;
+    const tell = info.decision.limited ? onExceeded : onExceeding;
+    const told = [tell?.(a, more, info),
+                  info.isBanned ? onBanReach?.(a, more, info) : undefined];
+    return told.some((one) => isPromise(one))
+      ? Promise.all(told).then(() => info) : info;
+  }
+
+  /**
+   * Decides without an answer to the client.  Without `counts`, nothing is
+   * charged.
+   */
+  async inspect(
+    a: A,
+    b: B,
+    counts: boolean,
+  ): Promise<RateLimitInfo | Exempt> {
+    const path = await this.#subject.pathOf(a, b);
+    if (path instanceof Exempt) return path;
+    if (counts) {
+      const { cost = 1 } = this.#options;
+      const info = await this.#decidePath(
+        a, path, typeof cost === 'function' ? await cost(a, b) : cost);
+      return info ?? new Exempt('');
+    }
+    return this.#asker.peek(path);
   }
 
   /**
@@ -140,7 +159,13 @@ export class Gate<A extends object, B> {
     if (!info.decision.limited) return;
     for (let one = info.before; one; one = one.before) {
       void one.charger.giveBack(one);
+      one.after = one.charger.again(one);
     }
+  }
+
+  /** What the client has now; undefined if another machine would know. */
+  again(info: RateLimitInfo): Decision | undefined {
+    return this.#asker.again(info);
   }
 
   /** Whether a gate for the same buckets has counted the request. */
@@ -156,65 +181,33 @@ export class Gate<A extends object, B> {
       isOver(this.#server.responseOf(a, b));
   }
 
-  #decide(a: A, b: B): Maybe<RateLimitInfo> {
+  #decide(a: A, b: B): Maybe<RateLimitInfo | undefined> {
     const path = this.#subject.pathOf(a, b);
     const costOf = this.#options.cost;
     if (typeof costOf !== 'function' && Array.isArray(path)) {
-      return this.#decidePath(a, path, this.#call.cost);
+      return this.#decidePath(a, path, this.#asker.cost);
     }
-    const cost = typeof costOf === 'function' ? costOf(a, b) : this.#call.cost;
+    const cost = typeof costOf === 'function' ? costOf(a, b) : this.#asker.cost;
     if (isPromise(path) || isPromise(cost)) {
-      return Promise.all([path, cost]).then(
-        ([paths, tokens]) => this.#decidePath(a, paths, tokens as Cost));
+      return Promise.all([path, cost]).then(([paths, tokens]) =>
+        paths instanceof Exempt ? undefined
+          : this.#decidePath(a, paths, tokens as Cost));
     }
-    return this.#decidePath(a, path, cost as Cost);
+    return path instanceof Exempt ? undefined
+      : this.#decidePath(a, path, cost as Cost);
   }
 
-  #decidePath(a: A, path: Paths, cost: Cost): Maybe<RateLimitInfo> {
-    if (!this.#checks.isOver) this.#look(a, path);
-    const call = cost === this.#call.cost ? this.#call
-      : { ...this.#call, cost };
-    return this.#authorize(path, call);
-  }
-
-  #authorize(path: Paths, call: Call): Maybe<RateLimitInfo> {
-    const limiter = this.limiter;
-    const { reserves } = this.afterwards;
-    const several = areSeveral(path);
-    if (!several && !limiter.isRemote) {
-      let decision;
-      try {
-        decision = reserves ? limiter.reserveSync(path, call)
-          : limiter.authorizeSync(path, call);
-      } catch (error) {
-        return this.#repair(path, call, error);
-      }
-      return this.#decided(path, call, decision);
-    }
-    const answer: Promise<Decision> = reserves
-      ? several ? limiter.reserveAll(path, call) : limiter.reserve(path, call)
-      : several ? limiter.authorizeAll(path, call)
-      : limiter.authorize(path, call);
-    return answer.then((decision) => this.#decided(path, call, decision),
-                       (error) => this.#repair(path, call, error));
-  }
-
-  #decided(path: Paths, call: Call, decision: Decision): RateLimitInfo {
-    this.#log?.write(decision);
-    return new RateLimitInfo(decision, path, call.cost,
-                             call.levels ? undefined : this.#known, this);
-  }
-
-  /** Decides about another form of the path, or throws if there is none. */
-  #repair(path: Paths, call: Call, error: unknown): Maybe<RateLimitInfo> {
-    if (error instanceof StoreError) this.#log?.write();
-    const repaired = this.#subject.plain?.repaired(path as Path, error);
-    if (repaired === undefined) throw withAdvice(error);
-    return this.#authorize(repaired, call);
+  #decidePath(
+    a: A,
+    path: Paths,
+    cost: Cost,
+  ): Maybe<RateLimitInfo | undefined> {
+    if (!this.#checks.isOver) this.#check(a, path);
+    return this.#asker.ask(path, cost);
   }
 
   /** Looks for mistakes in the first requests. */
-  #look(a: A, path: Paths): void {
+  #check(a: A, path: Paths): void {
     const checks = this.#checks;
     checks.countRequest();
     if (this.#seen.has(a)) {
@@ -243,36 +236,42 @@ export class Gate<A extends object, B> {
     return this.afterwards.giveBack(info);
   }
 
-  /** Logs that the store has failed after a decision. */
-  logFailure(): void {
-    this.#log?.write();
+  /** The limit and the window of a request, if it is a plain limit. */
+  askedOf({ path }: RateLimitInfo): Asked | undefined {
+    return this.#subject.plain?.asked(path as Path);
   }
 
   /** The controls of the middleware. */
   get controls(): Controls {
-    const { plain } = this.#subject;
+    const limiter = this.#subject.own === undefined ? this.#asker.limiter
+      : undefined as never;
+    return { limiter, ...this.keyControls, close: async (options) => {
+      await this.afterwards.settled();
+      await this.#subject.close(options);
+    } };
+  }
+
+  get keyControls(): KeyControls {
+    const { plain, penalties, own } = this.#subject;
     return {
-      limiter: this.limiter,
       resetKey: async (key) => {
         if (plain === undefined) {
           refuse('resetKey is for plain limits: here limiter.reset(path) does' +
             ' it');
         }
-        await this.limiter.reset(await plain.pathOfKey(key));
+        const paths = [...plain.pathsOfKey(key),
+                       ...penalties?.pathsOfKey(key) ?? []];
+        if (own !== undefined) return own.reset(plain.keyOf(key));
+        await Promise.all(paths.map((path) => this.#asker.limiter.reset(path)));
       },
-      close: async (options) => {
-        await this.afterwards.settled();
-        await this.#subject.close(options);
+      getKey: async (key) => {
+        if (plain === undefined) {
+          refuse('getKey is for plain limits: here limiter.peek(path) does it');
+        }
+        const all = await Promise.all(
+          plain.pathsOfKey(key).map((path) => this.#asker.look(path)));
+        return all.find((info) => info !== undefined);
       },
     };
   }
-}
-
-/** Names the option that a limit needs, where the core names the call. */
-function withAdvice(error: unknown): unknown {
-  if (!(error instanceof LimitreeError)) return error;
-  const [, limit] = /^(.*) limits what is held at once: /.exec(error.message) ??
-    [];
-  return limit === undefined ? error : invalidArgument(
-    `${limit} limits what is held at once: give the option reserve: true`);
 }

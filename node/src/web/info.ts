@@ -2,14 +2,24 @@
 
 import type { Cost } from '../cost.js';
 import type { Decision } from '../decision.js';
+import type { Headers } from '../headers.js';
+import type { Segment } from '../paths.js';
 import { Reservation } from '../reservation.js';
 import type { KnownLimit } from './known.js';
-import type { Paths } from './subject.js';
+import { areSeveral } from './paths.js';
+import type { Paths } from './paths.js';
 
 /** An object that undoes a charge. */
 export interface Charger {
   readonly identity: object;
   giveBack(info: RateLimitInfo): Promise<void>;
+  /** What the client has now; undefined if another machine would know. */
+  again(info: RateLimitInfo): Decision | undefined;
+}
+
+/** Who writes the headers about a decision. */
+interface Writer {
+  headersOf(info: RateLimitInfo): Headers;
 }
 
 /** The decision about a request, for handlers. */
@@ -27,10 +37,18 @@ export class RateLimitInfo {
   before: RateLimitInfo | undefined = undefined;
   /** @internal Whether its cost was given back. */
   isGivenBack = false;
+  /** @internal What the client has since its cost was given back. */
+  after: Decision | undefined = undefined;
+  /** @internal Who has written headers about it. */
+  writer: Writer | undefined = undefined;
   /** @internal Whether a handler has let it pass although it was denied. */
   hasPassed = false;
   /** @internal Forgets the response, if somebody waits for its end. */
   stopWatching: (() => void) | undefined = undefined;
+  /** @internal Those that a store of the program has counted. */
+  readonly hits: number | undefined;
+  /** Whether the client was denied so often that it is banned. */
+  readonly isBanned: boolean;
   #resetTime: Date | undefined;
 
   /** @internal */
@@ -40,12 +58,21 @@ export class RateLimitInfo {
     cost: Cost,
     known: KnownLimit | undefined,
     charger: Charger,
+    hits?: number,
+    isBanned = false,
   ) {
     this.decision = decision;
     this.path = path;
     this.cost = cost;
     this.known = known;
     this.charger = charger;
+    this.hits = hits;
+    this.isBanned = isBanned;
+  }
+
+  /** The client: what follows the first name of the path, if it is one path. */
+  get key(): Segment | undefined {
+    return areSeveral(this.path) ? undefined : this.path[1];
   }
 
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
@@ -60,7 +87,12 @@ export class RateLimitInfo {
 
   /** Tokens that are used. */
   get used(): number {
-    return this.decision.limit - this.decision.remaining;
+    return this.hits ?? this.decision.limit - this.decision.remaining;
+  }
+
+  /** Another name for `used`, as in express-rate-limit. */
+  get totalHits(): number {
+    return this.used;
   }
 
   /** When that bucket is full again; counted from when it is first read. */

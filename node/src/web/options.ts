@@ -1,7 +1,6 @@
 // The options of all middlewares, for every framework.  Names from
 // express-rate-limit and @fastify/rate-limit have the same meaning here.
 
-import { ConfigError } from '../errors.js';
 import type { ClientIp } from '../address.js';
 import { unitsOf } from '../cost.js';
 import type { Cost } from '../cost.js';
@@ -11,7 +10,12 @@ import type { Limits, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
 import type { Path, PathList, Segment } from '../paths.js';
 import { noOption, shown } from '../words.js';
+import type { Allowed } from './allow_list.js';
+import type { RateLimitInfo } from './info.js';
 import type { Maybe } from './maybe.js';
+import { checkStore, isStore } from './own_store.js';
+import type { WebStore } from './own_store.js';
+import { refuse } from './refuse.js';
 import { CHECKS } from './warnings.js';
 import type { Check, Logger, Validate } from './warnings.js';
 
@@ -29,12 +33,22 @@ export type StandardHeaders =
  * Give the limits in one of three ways: `limiter` and `path`, `limits` and
  * `path`, or `limit` for each client.
  */
-export interface WebOptions<A, B> extends StoreOptions {
+export interface WebOptions<A, B> extends Omit<StoreOptions, 'store'> {
+  /**
+   * Where the counts are kept: a URL, or a store of express-rate-limit, which
+   * then counts in windows of its own.
+   */
+  readonly store?: string | WebStore | undefined;
   /**
    * What to do when the store fails.  Default `"local"`: this process decides
    * until the store is back.
    */
   readonly onStoreError?: StoreOptions['onStoreError'];
+  /**
+   * Whether requests pass without being counted when the store fails: true is
+   * `onStoreError: "allow"`, false is `"raise"`.
+   */
+  readonly passOnStoreError?: boolean | undefined;
   /** The limiter that decides; closing the middleware leaves it open. */
   readonly limiter?: Limiter | undefined;
   /** The limits of a limiter that the middleware makes. */
@@ -52,8 +66,18 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly limit?: number | ((a: A, b: B) => Maybe<number>) | undefined;
   /** Another name for `limit`. */
   readonly max?: number | ((a: A, b: B) => Maybe<number>) | undefined;
-  /** Milliseconds.  Default 60 000. */
-  readonly windowMs?: number | undefined;
+  /**
+   * Milliseconds, or a text such as `"15 minutes"`.  Default 60 000.  Windows
+   * of different lengths that a function returns count separately.
+   */
+  readonly windowMs?: number | string |
+    ((a: A, b: B) => Maybe<number | string>) | undefined;
+  /**
+   * How a client is counted: `"gcra"` (the default) at an even pace,
+   * `"fixed_window"` in windows that begin with a request of the client, as
+   * other libraries do; see docs/algorithms.md.
+   */
+  readonly algorithm?: string | undefined;
   /**
    * The name of the limit in headers and in keys of the store; default: a name
    * such as `"100/1m"`.  Limits with the same given name count together in one
@@ -86,6 +110,30 @@ export interface WebOptions<A, B> extends StoreOptions {
    */
   readonly settle?: ((a: A, b: B) => Maybe<Cost | undefined>) | undefined;
 
+  /**
+   * Clients that are not limited: their addresses, or the keys of
+   * `keyGenerator`; or a function of the request.
+   */
+  readonly allowList?: Allowed<A, B> | undefined;
+  /**
+   * How often a client is denied in a window until it is banned: the answer is
+   * then 403.  Default -1: never.
+   */
+  readonly ban?: number | undefined;
+  /** Whether a denied client has to wait for a whole window from then on. */
+  readonly continueExceeding?: boolean | undefined;
+  /**
+   * Whether a client has to wait twice as long each time that it comes before
+   * its wait is over, a day at most.
+   */
+  readonly exponentialBackoff?: boolean | undefined;
+  /** Called with each request that passes. */
+  readonly onExceeding?: OnDecision<A, B> | undefined;
+  /** Called with each request that is denied. */
+  readonly onExceeded?: OnDecision<A, B> | undefined;
+  /** Called with each request of a client that is banned. */
+  readonly onBanReach?: OnDecision<A, B> | undefined;
+
   /** Requests that pass without being counted. */
   readonly skip?: ((a: A, b: B) => Maybe<boolean>) | undefined;
   /** Whether to give back, or to cancel, the cost of requests that failed. */
@@ -107,6 +155,11 @@ export interface WebOptions<A, B> extends StoreOptions {
   readonly standardHeaders?: StandardHeaders | undefined;
   /** Whether to send `X-RateLimit-*`.  Default false. */
   readonly legacyHeaders?: boolean | undefined;
+  /**
+   * Other names for headers, `{'RateLimit-Limit': 'X-Quota'}`; false: it is not
+   * sent.
+   */
+  readonly headerNames?: HeaderNames | undefined;
   /** Whether to warn about likely mistakes, once for each.  Default true. */
   readonly validate?: Validate | undefined;
   /**
@@ -115,6 +168,12 @@ export interface WebOptions<A, B> extends StoreOptions {
    */
   readonly logger?: Logger | undefined;
 }
+
+/** What is told about a decision; a program that throws here denies nobody. */
+export type OnDecision<A, B> = (a: A, b: B, info: RateLimitInfo) => unknown;
+
+/** New names for headers by their usual names, in any case. */
+export type HeaderNames = Readonly<Record<string, string | boolean>>;
 
 type Flags<T> = Readonly<Record<keyof T, true>>;
 
@@ -131,40 +190,42 @@ const STORE: Flags<StoreOptions> = {
 };
 
 const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
-  limiter: true, limits: true, path: true, cost: true, limit: true, max: true,
-  windowMs: true, name: true, keyGenerator: true, ipv6Subnet: true,
-  clientIp: true, clock: true, reserve: true, settle: true, skip: true,
-  skipFailedRequests: true, skipSuccessfulRequests: true,
-  requestWasSuccessful: true, statusCode: true, message: true,
-  standardHeaders: true, legacyHeaders: true, validate: true, logger: true,
+  passOnStoreError: true, limiter: true, limits: true, path: true, cost: true,
+  limit: true, max: true, windowMs: true, algorithm: true, name: true,
+  keyGenerator: true, ipv6Subnet: true, clientIp: true, clock: true,
+  reserve: true, settle: true, allowList: true, ban: true,
+  continueExceeding: true, exponentialBackoff: true, onExceeding: true,
+  onExceeded: true, onBanReach: true, skip: true, skipFailedRequests: true,
+  skipSuccessfulRequests: true, requestWasSuccessful: true, statusCode: true,
+  message: true, standardHeaders: true, legacyHeaders: true, headerNames: true,
+  validate: true, logger: true,
 };
 
 /** Options of other libraries, and the equivalent here. */
 const ADVICE: Readonly<Record<string, string>> = {
-  passOnStoreError: 'say onStoreError: "allow"',
   skipOnError: 'say onStoreError: "allow"',
   identifier: 'say name',
   nameSpace: 'say prefix',
   redis: 'give the URL of the server as store: "redis://..."',
-  allowList: 'say skip: (request) => ...',
   errorResponseBuilder: 'say message or handler',
   enableDraftSpec: 'say standardHeaders: "draft-6"',
 };
 
-export function refuse(message: string): never {
-  throw new ConfigError([message]);
-}
-
 /** The options of the store among `options`. */
 export function storeOptionsOf(options: object): StoreOptions {
   const found = Object.entries(options).filter(
-    ([name, value]) => name in STORE && value !== undefined);
+    ([name, value]) => name in STORE && value !== undefined && !isStore(value));
   return Object.fromEntries(found) as StoreOptions;
 }
 
 /** The same with the default of a web server: it answers without its store. */
-export function webStoreOptionsOf(options: object): StoreOptions {
-  return { onStoreError: 'local', ...storeOptionsOf(options) };
+export function webStoreOptionsOf(
+  options: object & { readonly passOnStoreError?: boolean | undefined },
+): StoreOptions {
+  const { passOnStoreError: passes } = options;
+  const onStoreError = passes === undefined ? 'local'
+    : passes ? 'allow' : 'raise';
+  return { onStoreError, ...storeOptionsOf(options) };
 }
 
 function refuseName(name: string, names: readonly string[]): never {
@@ -211,15 +272,19 @@ export function checkKinds(options: WebOptions<never, never>): void {
   };
   check('function', 'a function', ['path', 'keyGenerator', 'skip', 'settle',
                                    'requestWasSuccessful', 'clientIp',
-                                   'handler']);
+                                   'handler', 'onExceeding', 'onExceeded',
+                                   'onBanReach']);
   check('boolean', 'true or false', [
-    'skipFailedRequests', 'skipSuccessfulRequests', 'legacyHeaders']);
+    'skipFailedRequests', 'skipSuccessfulRequests', 'legacyHeaders',
+    'continueExceeding', 'exponentialBackoff', 'passOnStoreError']);
   const { statusCode = 429, store, cost = 1 } = options;
   if (typeof cost !== 'function') checkCost(cost);
   if (!Number.isInteger(statusCode) || statusCode < 400 || statusCode > 599) {
     refuse(`statusCode must be 400 to 599, is ${shown(statusCode)}`);
   }
-  if (store !== undefined && typeof store !== 'string') {
+  if (isStore(store)) {
+    checkStore(store);
+  } else if (store !== undefined && typeof store !== 'string') {
     refuse('store must be a URL such as "redis://127.0.0.1", is ' +
       shown(store));
   }

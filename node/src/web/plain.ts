@@ -5,11 +5,17 @@ import { canonicalIp } from '../address.js';
 import { LimitreeError, invalidArgument } from '../errors.js';
 import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
+import { AllowList } from './allow_list.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
-import { refuse } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
+import type { Asked } from './own_store.js';
 import type { KnownLimits, Node, PlainTree } from './plain_tree.js';
+import {
+  bucketOf, checkLimit, clientNode, durationOf, windowOf,
+} from './plain_node.js';
+import type { Bucket } from './plain_node.js';
 
 /**
  * The maximum number of different limits of one middleware.  If limits are
@@ -17,28 +23,13 @@ import type { KnownLimits, Node, PlainTree } from './plain_tree.js';
  */
 const MAX_LIMITS = 1000;
 
-const UNITS = [
-  ['d', 86_400_000], ['h', 3_600_000], ['m', 60_000], ['s', 1000],
-  ['ms', 1]] as const;
-
-/** `900000` as `"15m"`. */
-function durationOf(ms: number): string {
-  const unit = UNITS.find(([, size]) => ms % size === 0) ?? ['ms', 1];
-  return `${ms / unit[1]}${unit[0]}`;
+/** In place of the path of a request whose client is not limited. */
+export class Exempt {
+  constructor(readonly key: Segment) {}
 }
 
 /** The types that a key may have. */
 const KEYS: readonly string[] = ['string', 'number', 'bigint'];
-
-function isPositive(number: unknown): boolean {
-  return Number.isSafeInteger(number) && (number as number) > 0;
-}
-
-function checkLimit(limit: unknown): void {
-  if (isPositive(limit)) return;
-  refuse('limit must be a whole number greater than 0, is ' +
-    `${shown(limit)}; to let nobody through, do that in a handler of its own`);
-}
 
 function prefixOf(ipv6Subnet: unknown): number {
   if (ipv6Subnet === undefined) return 64;
@@ -48,42 +39,36 @@ function prefixOf(ipv6Subnet: unknown): number {
     shown(ipv6Subnet));
 }
 
-/** What a limit whose requests reserve says. */
-function holdOf(
-  reserve: boolean | number | string = false,
-): { readonly hold?: string } {
-  if (reserve === false) return {};
-  if (reserve === true) {
-    refuse('a plain limit holds nothing by itself: give reserve a time, such ' +
-      'as "30s"');
-  }
-  return { hold: typeof reserve === 'number' ? `${reserve}ms` : reserve };
-}
-
 /** What a plain limit needs to know about the framework. */
 interface Ways<A> {
   ipOf(a: A): string | undefined;
   /** Why there is no address. */
   whyNoAddress(a: A): string;
-  readonly limitTakesKey: boolean;
+  readonly takesKey: boolean;
 }
 
-/** A function that returns the limit; `more` depends on the framework. */
-type LimitOf<A> = (a: A, more: unknown) => Maybe<number>;
+/** A function that returns a number; `more` depends on the framework. */
+type NumberOf<A> = (a: A, more: unknown) => Maybe<number | string>;
 
 /** The plain limit of a middleware. */
 export class Plain<A, B> {
   /** The same for all that count in the same buckets. */
   readonly identity: object;
   readonly name: string;
+  /** If all requests have the same. */
+  readonly limit: number | undefined;
+  readonly windowMs: number | undefined;
+  /** Whether what was used comes back at an even pace. */
+  readonly isEven: boolean;
   readonly #tree: PlainTree;
-  readonly #period: string;
-  readonly #hold: { readonly hold?: string };
+  readonly #bucket: Bucket;
   readonly #prefix: number | undefined;  // none: keys are not addresses
-  readonly #limitOf: LimitOf<A> | undefined;
+  readonly #limitOf: NumberOf<A> | undefined;
+  readonly #windowOf: NumberOf<A> | undefined;
   readonly #keyOf: (a: A, b: B) => Maybe<Segment>;
   readonly #ways: Ways<A>;
   readonly #limits: KnownLimits;
+  readonly #allowList: AllowList<A> | undefined;
 
   /** `name` is the name if `options` has none. */
   constructor(
@@ -94,19 +79,24 @@ export class Plain<A, B> {
   ) {
     const { windowMs = 60_000, keyGenerator } = options;
     const limit = options.limit ?? options.max;
-    if (!isPositive(windowMs)) {
-      refuse('windowMs must be a whole number of milliseconds greater than 0,' +
-        ` is ${shown(windowMs)}`);
-    }
     this.#tree = tree;
-    this.#period = durationOf(windowMs);
-    this.#hold = holdOf(options.reserve);
+    this.#bucket = bucketOf(options);
+    this.isEven = this.#bucket.burst;
     this.#ways = ways;
-    if (typeof limit === 'function') this.#limitOf = limit as LimitOf<A>;
-    else checkLimit(limit);
-    const isFixed = this.#limitOf === undefined;
-    this.name = options.name ?? name ??
-      `${isFixed ? String(limit) : 'limits'}/${this.#period}`;
+    if (typeof windowMs === 'function') {
+      this.#windowOf = windowMs as NumberOf<A>;
+    } else {
+      this.windowMs = windowOf(windowMs);
+    }
+    if (typeof limit === 'function') {
+      this.#limitOf = limit as NumberOf<A>;
+    } else {
+      checkLimit(limit);
+      this.limit = limit as number;
+    }
+    const period = this.windowMs === undefined ? ''
+      : `/${durationOf(this.windowMs)}`;
+    this.name = options.name ?? name ?? `${this.limit ?? 'limits'}${period}`;
     if (typeof this.name !== 'string' || !/^[^*]+$/.test(this.name)) {
       refuse(`name must be a text without *, is ${shown(this.name)}`);
     }
@@ -121,53 +111,101 @@ export class Plain<A, B> {
       }
       this.#keyOf = keyGenerator;
     }
-    tree.add(this.name, this.#node(isFixed ? limit as number : undefined));
+    this.#allowList = AllowList.of(
+      options.allowList, this.#prefix !== undefined);
+    tree.add(this.name, this.#node(), this.#bucket.rest['align'] === 'first');
   }
 
   /** The path of a request. */
-  path(a: A, b: B): Maybe<Path> {
+  path(a: A, b: B): Maybe<Path | Exempt> {
     const key = this.#keyOf(a, b);
-    const takesKey = this.#ways.limitTakesKey;
-    if (this.#limitOf !== undefined && takesKey && isPromise(key)) {
-      return key.then((one) => this.#withLimit(a, b, one));
+    const needsKey = this.#allowList !== undefined ||
+      (this.#ways.takesKey && !this.#isFixed);
+    if (needsKey && isPromise(key)) {
+      return key.then((one) => this.#withList(a, b, one));
     }
-    return this.#withLimit(a, b, key);
+    return needsKey ? this.#withList(a, b, key as Segment)
+      : this.#withLimit(a, b, key);
+  }
+
+  #withList(a: A, b: B, key: Segment): Maybe<Path | Exempt> {
+    if (this.#allowList === undefined) return this.#withLimit(a, b, key);
+    this.#checkKey(a, key);
+    const has = this.#allowList.has(a, key, this.#ways.takesKey ? key : b);
+    if (isPromise(has)) {
+      return has.then(
+        (yes) => yes ? new Exempt(key) : this.#withLimit(a, b, key));
+    }
+    return has ? new Exempt(key) : this.#withLimit(a, b, key);
   }
 
   #withLimit(a: A, b: B, key: Maybe<Segment>): Maybe<Path> {
-    const limit = this.#limitOf?.(a, this.#ways.limitTakesKey ? key : b);
-    if (isPromise(key) || isPromise(limit)) {
-      return Promise.all([key, limit]).then(
-        ([one, other]) => this.#pathOf(a, one, other));
+    const more = this.#ways.takesKey ? key : b;
+    const limit = this.#limitOf?.(a, more);
+    const window = this.#windowOf?.(a, more);
+    if (isPromise(key) || isPromise(limit as Maybe<unknown>) ||
+        isPromise(window as Maybe<unknown>)) {
+      return Promise.all([key, limit, window]).then(
+        ([one, other, third]) => this.#pathOf(a, one, other, third));
     }
-    return this.#pathOf(a, key, limit);
+    return this.#pathOf(
+      a, key, limit as number | undefined, window as number | undefined);
+  }
+
+  get #isFixed(): boolean {
+    return this.#limitOf === undefined && this.#windowOf === undefined;
   }
 
   /** A path of some client, if all clients have the same limit. */
   get fixedPath(): Path | undefined {
-    if (this.#limitOf !== undefined) return undefined;
+    if (!this.#isFixed) return undefined;
     return [this.name, this.#prefix === undefined ? '-' : '::'];
   }
 
-  /** The path to the bucket of the client with this key. */
-  pathOfKey(key: Segment): Maybe<Path> {
-    // Every limit leads to the same bucket.
-    const [limit = 1] = this.#limits.keys();
-    return this.#pathWith(key, this.#limitOf && limit);
+  /** Paths to all buckets of the client with this key. */
+  pathsOfKey(key: Segment): readonly Path[] {
+    if (this.#isFixed) return [[this.name, key]];
+    // Limits of the same window lead to one bucket.
+    const ends = new Map([...this.#limits.keys()].map((known) => {
+      const end = known.split(' ');
+      return [end.length === 1 ? '' : end[0], end];
+    }));
+    return [...ends.values()].map((end) => [this.name, key, ...end]);
   }
 
-  #pathOf(a: A, key: Segment, limit: number | undefined): Maybe<Path> {
+  /** The request that has the path. */
+  asked(path: Path): Asked {
+    const [, key, ...end] = path;
+    const limit = this.limit ?? Number(end.at(-1));
+    const windowMs = this.windowMs ?? windowOf(String(end[0]));
+    return { key: this.keyOf(key!), limit, windowMs };
+  }
+
+  /** A key as text, addresses in one form. */
+  keyOf(key: Segment): string {
+    return this.#prefix === undefined ? String(key) : canonicalIp(String(key));
+  }
+
+  #checkKey(a: A, key: Segment): void {
     if (!KEYS.includes(typeof key)) this.#refuseKey(a, key);
-    return this.#pathWith(key, limit);
   }
 
-  #pathWith(key: Segment, limit: number | undefined): Maybe<Path> {
-    if (limit === undefined && this.#limitOf === undefined) {
-      return [this.name, key];
-    }
-    const path = [this.name, key, String(limit)];
-    const known = this.#limits.get(limit as number) ??
-      this.#learn(limit as number);
+  #pathOf(
+    a: A,
+    key: Segment,
+    limit: number | string | undefined,
+    window: number | string | undefined,
+  ): Maybe<Path> {
+    this.#checkKey(a, key);
+    if (this.#isFixed) return [this.name, key];
+    const end: string[] = [];
+    if (this.#windowOf !== undefined) end.push(durationOf(windowOf(window)));
+    // A window has a bucket for itself, whatever the limit is.
+    const count = this.limit ?? limit;
+    checkLimit(count);
+    end.push(String(count));
+    const path = [this.name, key, ...end];
+    const known = this.#limits.get(end.join(' ')) ?? this.#learn(end.join(' '));
     return known === true ? path : known.then(() => path);
   }
 
@@ -178,14 +216,13 @@ export class Plain<A, B> {
         shown(key));
   }
 
-  #learn(limit: number): Promise<void> | true {
-    checkLimit(limit);
+  #learn(limit: string): Promise<void> | true {
     if (this.#limits.size === MAX_LIMITS) {
       refuse(`${limit} would be one limit too many: there are ${MAX_LIMITS} ` +
         'different ones already');
     }
     this.#limits.set(limit, Promise.resolve());
-    const changed = this.#tree.change(this.name, this.#node(undefined));
+    const changed = this.#tree.change(this.name, this.#node());
     this.#limits.set(limit, changed);
     changed.then(() => this.#limits.set(limit, true),
                  () => this.#limits.delete(limit));
@@ -193,17 +230,18 @@ export class Plain<A, B> {
   }
 
   /** The node with one limit for each client, or with those that are known. */
-  #node(limit: number | undefined): Node {
-    const rest = { period: this.#period, ...this.#hold };
-    const of = (count: number) =>
-      ({ limits: { count, burst: count, ...rest } });
-    const known = [...this.#limits.keys()];
-    const client = limit !== undefined ? of(limit) : known.length === 0 ? {}
-      : { key: 'tier', children: Object.fromEntries(
-        known.map((count) => [String(count), of(count)])) };
+  #node(): Node {
     const key = this.#prefix === undefined ? {}
       : { key: 'ip', ipv6_prefix: this.#prefix };
-    return { ...key, children: { '*': client } };
+    return { ...key, children: { '*': clientNode(
+      this.#bucket, this.limit, this.windowMs, [...this.#limits.keys()]) } };
+  }
+
+  /** A node with something else for each client. */
+  nodeWith(limits: object): Node {
+    const key = this.#prefix === undefined ? {}
+      : { key: 'ip', ipv6_prefix: this.#prefix };
+    return { ...key, children: { '*': { limits } } };
   }
 
   /**

@@ -4,7 +4,8 @@
 import { shownStore } from '../limits.js';
 import type { StoreOptions } from '../limits.js';
 import type { CloseOptions } from '../limiter_options.js';
-import { refuse, webStoreOptionsOf } from './options.js';
+import { storeOptionsOf, webStoreOptionsOf } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
 import { PlainTree } from './plain_tree.js';
 
@@ -57,7 +58,7 @@ export function takeName(
   options: WebOptions<never, never>,
   name: string,
 ): () => void {
-  const { store = 'memory:', prefix = '' } = options;
+  const { store = 'memory:', prefix = '' } = storeOptionsOf(options);
   if (String(store).startsWith('memory:')) return () => undefined;
   const key = keyOf({ store, prefix }, name);
   if ((UNNAMED.get(key) ?? tree) !== tree) {

@@ -4,19 +4,39 @@ import type { ServerResponse } from 'node:http';
 
 import type { Headers } from '../headers.js';
 import type { Body } from './answer.js';
+import type { RateLimitInfo } from './info.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 
-/** Adds headers to those of earlier middlewares. */
-export function writeHeaders(response: ServerResponse, headers: Headers): void {
+/**
+ * Adds headers to those of earlier middlewares, which have charged nothing if
+ * `info` is a denial.
+ */
+export function writeHeaders(
+  response: ServerResponse,
+  headers: Headers,
+  info: RateLimitInfo,
+): void {
+  const isUndone = info.decision.limited && info.before?.after !== undefined;
   for (const name in headers) {
     // The fields of the draft are lists: several middlewares add to one.
     const isList = name === 'RateLimit' || name === 'RateLimit-Policy';
-    const before = isList ? response.getHeader(name) : undefined;
+    const before = !isList ? undefined : isUndone ? earlier(info, name)
+      : response.getHeader(name);
     const value = headers[name]!;
     response.setHeader(
       name, before === undefined ? value : `${String(before)}, ${value}`);
   }
+}
+
+/** What earlier middlewares say about limits that they charge no more. */
+function earlier(info: RateLimitInfo, name: string): string | undefined {
+  const values: string[] = [];
+  for (let one = info.before; one; one = one.before) {
+    const value = one.writer?.headersOf(one)[name];
+    if (value !== undefined) values.unshift(value);
+  }
+  return values.length === 0 ? undefined : values.join(', ');
 }
 
 /** Answers with a body. */

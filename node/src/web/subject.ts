@@ -3,24 +3,20 @@
 import type { IpRequest } from '../address.js';
 import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
-import type { Path, PathList } from '../paths.js';
 import type { Answer } from './ending.js';
 import type { Maybe } from './maybe.js';
-import { refuse, storeOptionsOf, webStoreOptionsOf } from './options.js';
+import { storeOptionsOf, webStoreOptionsOf } from './options.js';
+import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
+import { OwnStore, checkStore, isStore } from './own_store.js';
+import type { Paths } from './paths.js';
 import { whyNoAddress } from './peer.js';
+import { Penalties } from './penalties.js';
 import { Plain } from './plain.js';
+import type { Exempt } from './plain.js';
 import { namedTree, takeName } from './plain_names.js';
 import { PlainTree } from './plain_tree.js';
 import type { Trust } from './warnings.js';
-
-/** One path, or several, each of which may have its own cost. */
-export type Paths = Path | PathList;
-
-export function areSeveral(paths: Paths): paths is PathList {
-  return Array.isArray(paths) && typeof paths[0] === 'object' &&
-    paths[0] !== null;
-}
 
 /** What a middleware needs to know about its framework. */
 export interface Framework<A> {
@@ -30,8 +26,8 @@ export interface Framework<A> {
   ipOf(a: A): string | undefined;
   /** How the address was found; checked in the first requests only. */
   trustOf(a: A): Trust;
-  /** Whether a function that returns a limit gets the key, and not `b`. */
-  readonly limitTakesKey?: boolean;
+  /** Whether functions about a client get its key, and not `b`. */
+  readonly takesKey?: boolean;
   /** Whether a denied request may pass: then undoEarlier() is called later. */
   readonly mayPass?: boolean;
   /**
@@ -51,9 +47,13 @@ export interface Server<A, B> extends Framework<A> {
 
 export interface Subject<A, B> {
   readonly limiter: Limiter;
-  readonly pathOf: (a: A, b: B) => Maybe<Paths>;
+  readonly pathOf: (a: A, b: B) => Maybe<Paths | Exempt>;
   /** If it is a plain limit. */
   readonly plain: Plain<A, B> | undefined;
+  /** If it is a plain limit that treats some denied clients worse. */
+  readonly penalties?: Penalties | undefined;
+  /** If the program has a store of its own; then there is no limiter. */
+  readonly own?: OwnStore | undefined;
   /** The same for all that count in the same buckets. */
   readonly identity: object;
   /** Closes the limiter, if it was made here. */
@@ -63,7 +63,8 @@ export interface Subject<A, B> {
 /** The options that make up a plain limit. */
 export const PLAIN: readonly string[] = [
   'limit', 'max', 'windowMs', 'name', 'keyGenerator', 'ipv6Subnet',
-  'clientIp'];
+  'clientIp', 'algorithm', 'allowList', 'ban', 'continueExceeding',
+  'exponentialBackoff'];
 
 /** The subject in `options`; throws ConfigError if there is none. */
 export function subjectOf<A, B>(
@@ -84,8 +85,8 @@ export function subjectOf<A, B>(
 
 /** The tree of plain limits with the store that `options` name. */
 export function plainTreeOf(options: WebOptions<never, never>): PlainTree {
-  return new PlainTree(
-    { ...webStoreOptionsOf(options), clock: options.clock });
+  return new PlainTree({ ...webStoreOptionsOf(options), clock: options.clock },
+                       !isStore(options.store));
 }
 
 /**
@@ -105,18 +106,21 @@ export function plainSubject<A, B>(
   const ways = {
     ipOf: clientIp === undefined ? (a: A) => framework.ipOf(a)
       : (a: A) => clientIp(framework.requestOf(a)!),
-    whyNoAddress: whyNot, limitTakesKey: framework.limitTakesKey === true };
+    whyNoAddress: whyNot, takesKey: framework.takesKey === true };
   const { tree, close } = treeFor(own, options);
   let plain: Plain<A, B>;
+  let penalties: Penalties | undefined;
   try {
     plain = new Plain(tree, options, ways, name);
+    if (isStore(options.store)) return ownSubject(plain, options);
+    penalties = Penalties.of(plain, tree, options);
   } catch (error) {
     void close();
     throw error;
   }
   const hasName = options.name !== undefined || name !== undefined;
   const free = hasName ? undefined : takeName(tree, options, plain.name);
-  return { get limiter() { return tree.limiter; }, plain,
+  return { get limiter() { return tree.limiter; }, plain, penalties,
            identity: plain.identity, pathOf: (a, b) => plain.path(a, b),
            async close(how) {
              free?.();
@@ -124,8 +128,30 @@ export function plainSubject<A, B>(
            } };
 }
 
+/** A plain limit that a store of the program counts. */
+function ownSubject<A, B>(
+  plain: Plain<A, B>,
+  options: WebOptions<A, B>,
+): Subject<A, B> {
+  const { store, clock = Date.now, reserve = false, cost = 1 } = options;
+  if (!isStore(store)) throw new TypeError('no store');
+  checkStore(store);
+  if (reserve !== false || cost !== 1) {
+    refuse('a store of its own counts requests one by one: it cannot have ' +
+      (cost === 1 ? 'reserve' : 'cost'));
+  }
+  const now = () => {
+    const time = clock();
+    return typeof time === 'bigint' ? Number(time / 1_000_000n) : time;
+  };
+  const own = new OwnStore(store, `${plain.name}:*`, now);
+  own.init(plain.windowMs ?? 60_000);
+  return { limiter: undefined as never, plain, own, identity: plain.identity,
+           pathOf: (a, b) => plain.path(a, b), close: () => own.close() };
+}
+
 function treeFor(own: PlainTree, options: WebOptions<never, never>) {
-  return options.name === undefined
+  return options.name === undefined || !own.hasLimiter
     ? { tree: own, close: (how?: CloseOptions) => own.close(how) }
     : namedTree(options, options.name);
 }

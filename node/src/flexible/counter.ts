@@ -1,0 +1,169 @@
+// The counts of keys and how long they are blocked, in a limiter of the core:
+// a fixed window for each key, and a bucket whose tokens are milliseconds.
+
+import type { Clock } from '../clock.js';
+import type { Decision } from '../decision.js';
+import { invalidArgument } from '../errors.js';
+import { Limiter } from '../limiter.js';
+import type { StoreOptions } from '../limits.js';
+import type { Path, PathList } from '../paths.js';
+import { shown } from '../words.js';
+import type { Key } from './result.js';
+
+/** No key uses this many points. */
+const MOST_POINTS = 1_000_000_000;
+
+/** A window that does not end, and the longest block: 100 years. */
+const FOREVER_MS = 36_500 * 86_400_000;
+
+/** Windows of other lengths, which callers name. */
+const MOST_WINDOWS = 100;
+
+/** What is known about a key. */
+export interface Found {
+  readonly consumed: number;
+  /** Until the window ends; -1: never. */
+  readonly leftMs: number;
+  /** How long the key is blocked; -1: forever, 0: it is not. */
+  readonly blockedMs: number;
+}
+
+export class Counter {
+  readonly #limiter: Limiter;
+  readonly #root: string;
+  /** Milliseconds of windows that the limiter knows. */
+  readonly #windows = new Map<number, Promise<void> | true>();
+
+  constructor(
+    keyPrefix: string,
+    windowMs: number,
+    options: StoreOptions,
+    clock: Clock | undefined,
+  ) {
+    this.#root = keyPrefix === '' ? 'points' : keyPrefix;
+    if (this.#root.includes('*')) {
+      throw invalidArgument(
+        `keyPrefix must not contain *, is ${shown(keyPrefix)}`);
+    }
+    this.#windows.set(checkMs(windowMs === 0 ? FOREVER_MS : windowMs), true);
+    const isMemory = (options.store ?? 'memory:').startsWith('memory:');
+    const count = FOREVER_MS;
+    const all = { count, burst: count, period: `${count}ms` };
+    this.#limiter = new Limiter({
+      ...options, clock: clock ?? (isMemory ? () => Date.now() : undefined),
+      limits: { schema: {
+        [this.#root]: this.#node(),
+        [this.#blocks]: { children: { '*': { key: 'tier', children: {
+          // Both are one bucket: the first is full, or the key is blocked.
+          is: { limits: { ...all, cost: count, mode: 'check' } },
+          for: { limits: all } } } } } } } });
+  }
+
+  get #blocks(): string {
+    return `${this.#root}~blocked`;
+  }
+
+  #node(): object {
+    return { children: { '*': { children: Object.fromEntries(
+      [...this.#windows.keys()].map((ms) => [String(ms), { limits: {
+        count: Math.min(MOST_POINTS, ms * 1_000_000), period: `${ms}ms`,
+        algorithm: 'fixed_window', align: 'first' } }])) } } };
+  }
+
+  /** The windows of one length are known once this has resolved. */
+  #know(windowMs: number): Promise<void> | true {
+    const known = this.#windows.get(windowMs);
+    if (known !== undefined) return known;
+    if (this.#windows.size === MOST_WINDOWS) {
+      throw invalidArgument(`a duration of ${windowMs / 1000} s would be one ` +
+        `too many: there are ${MOST_WINDOWS} different ones already`);
+    }
+    this.#windows.set(checkMs(windowMs), Promise.resolve());
+    const changed =
+      this.#limiter.put(this.#root, this.#node(), { replace: true });
+    this.#windows.set(windowMs, changed);
+    changed.then(() => this.#windows.set(windowMs, true),
+                 () => this.#windows.delete(windowMs));
+    return changed;
+  }
+
+  /** Runs with the window of a key; at once, unless it is a new one. */
+  #with<T>(
+    key: Key,
+    ms: number,
+    run: (window: Path) => Promise<T>,
+  ): Promise<T> {
+    const windowMs = ms === 0 ? FOREVER_MS : ms;
+    const window = [this.#root, String(key), String(windowMs)];
+    const known = this.#know(windowMs);
+    return known === true ? run(window) : known.then(() => run(window));
+  }
+
+  /** A window, and whether its key is blocked. */
+  #both(key: Key, path: Path, cost: number): PathList {
+    return [{ path, cost },
+            { path: [this.#blocks, String(key), 'is'], cost: 1 }];
+  }
+
+  /** Counts points; if the key is blocked, it counts nothing. */
+  add(key: Key, points: number, windowMs: number): Promise<Found> {
+    return this.#with(key, windowMs, (window) => this.#limiter.authorizeAll(
+      this.#both(key, window, points), { levels: true })).then(found);
+  }
+
+  /** Takes points back; there are never less than none. */
+  async take(key: Key, points: number, windowMs: number): Promise<Found> {
+    await this.#with(key, windowMs, (window) =>
+      this.#limiter.refund(window, { cost: points }));
+    return this.read(key, windowMs);
+  }
+
+  read(key: Key, windowMs: number): Promise<Found> {
+    return this.#with(key, windowMs, (window) => this.#limiter.peekAll(
+      this.#both(key, window, 0), { levels: true })).then(found);
+  }
+
+  /** Blocks a key for some time, from now on; 0: forever. */
+  async block(key: Key, ms: number, windowMs: number): Promise<void> {
+    const path = [this.#blocks, String(key), 'for'];
+    const options = { cost: 0 };
+    // What is in memory is done before anybody else can ask.
+    const { resetAfterMs } = this.#limiter.isRemote
+      ? await this.#limiter.peek(path, options)
+      : this.#limiter.authorizeSync(path, options);
+    const more =
+      Math.ceil((ms === 0 ? FOREVER_MS : ms) - Math.max(0, resetAfterMs));
+    const changed = more >= 0 ? this.#limiter.spend(path, { cost: more })
+      : this.#limiter.refund(path, { cost: -more });
+    await Promise.all([changed, this.#with(key, windowMs, (window) =>
+      this.#limiter.reset(window))]);
+  }
+
+  /** Forgets a key. */
+  async forget(key: Key, windowMs: number): Promise<void> {
+    await Promise.all([
+      this.#with(key, windowMs, (window) => this.#limiter.reset(window)),
+      this.#limiter.reset([this.#blocks, String(key), 'for'])]);
+  }
+
+  close(): Promise<void> {
+    return this.#limiter.close();
+  }
+}
+
+function checkMs(ms: number): number {
+  if (Number.isSafeInteger(ms) && ms >= 1 && ms <= FOREVER_MS) return ms;
+  throw invalidArgument('a duration must be at least a millisecond, at most ' +
+    `100 years and in whole milliseconds, is ${ms / 1000} s`);
+}
+
+function found(decision: Decision): Found {
+  const [window, block] = decision.levels!;
+  return {
+    consumed: window!.limit - window!.remaining,
+    leftMs: window!.windowMs >= FOREVER_MS ? -1
+      : Math.ceil(window!.resetAfterMs),
+    blockedMs: !block!.limited ? 0
+      : block!.retryAfterMs > FOREVER_MS / 2 ? -1
+      : Math.ceil(block!.retryAfterMs) };
+}

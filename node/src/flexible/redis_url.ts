@@ -1,0 +1,58 @@
+// The server of a client of ioredis or node-redis.  limitree has connections of
+// its own.
+
+import { ConfigError } from '../errors.js';
+
+/** What is read of a client. */
+export interface StoreClient {
+  readonly options?: object | undefined;
+}
+
+interface ClientOptions {
+  readonly host?: unknown;
+  readonly port?: unknown;
+  readonly path?: unknown;
+  readonly username?: unknown;
+  readonly password?: unknown;
+  readonly db?: unknown;
+  readonly database?: unknown;
+  readonly tls?: unknown;
+  readonly url?: unknown;
+  readonly sentinels?: unknown;
+  readonly socket?: ClientOptions | undefined;
+}
+
+function refuse(why: string): never {
+  throw new ConfigError([`storeClient ${why}: give the URL of the server as ` +
+    'store: "redis://..."']);
+}
+
+function encoded(value: unknown): string {
+  return value === undefined || value === null ? ''
+    : encodeURIComponent(String(value));
+}
+
+/** The URL of the server that a client is connected to. */
+export function urlOf(client: StoreClient | undefined): string {
+  if (client === undefined) refuse('is not set');
+  const { options } = client as { readonly options?: ClientOptions };
+  if (typeof options !== 'object' || options === null) {
+    refuse('does not tell its server');
+  }
+  if (typeof options.url === 'string') return options.url;
+  if (options.sentinels !== undefined && options.sentinels !== null) {
+    refuse('has sentinels');
+  }
+  const socket = options.socket ?? options;
+  const { host = '127.0.0.1', port = 6379, path } = socket;
+  const user = encoded(options.username);
+  const password = encoded(options.password);
+  const auth = password === '' ? '' : `${user}:${password}@`;
+  const db = encoded(options.db ?? options.database ?? 0);
+  if (typeof path === 'string' && path !== '') {
+    return `redis+unix://${auth}${path}${db === '0' ? '' : `?db=${db}`}`;
+  }
+  const name = String(host).includes(':') ? `[${String(host)}]` : String(host);
+  const scheme = socket.tls ? 'rediss' : 'redis';
+  return `${scheme}://${auth}${name}:${String(port)}/${db}`;
+}

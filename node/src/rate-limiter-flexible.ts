@@ -1,0 +1,25 @@
+/**
+ * For programs that come from rate-limiter-flexible: its classes, which count
+ * in the stores of limitree.
+ *
+ *     import { RateLimiterMemory } from 'limitree/rate-limiter-flexible';
+ *     const limiter = new RateLimiterMemory({ points: 5, duration: 1 });
+ *     limiter.consume(user).then(() => go()).catch((denied) => stop(denied));
+ */
+
+export {
+  RateLimiterAbstract, RateLimiterMemory, RateLimiterRedis,
+  RateLimiterRedis as RateLimiterRedisNonAtomic,
+  RateLimiterRedis as RateLimiterValkey,
+} from './flexible/limiters.js';
+export type {
+  RateLimiterOptions, RateLimiterStoreOptions } from './flexible/limiters.js';
+export { RateLimiterQueue, RateLimiterQueueError } from './flexible/queue.js';
+export type { RateLimiterQueueOptions } from './flexible/queue.js';
+export type { StoreClient } from './flexible/redis_url.js';
+export { RateLimiterRes } from './flexible/result.js';
+export type { CallOptions, Key, RateLimiterLike } from './flexible/result.js';
+export {
+  BurstyRateLimiter, RLWrapperBlackAndWhite, RateLimiterUnion,
+} from './flexible/wrappers.js';
+export type { BlackAndWhiteOptions, UnionRes } from './flexible/wrappers.js';

@@ -1,0 +1,131 @@
+// Counters that a program brings along: a store of express-rate-limit.
+
+import type { Decision } from '../decision.js';
+import { decisionOf } from '../made_decision.js';
+import { shown } from '../words.js';
+import type { Maybe } from './maybe.js';
+import { refuse } from './refuse.js';
+
+/** What a store says about a key. */
+export interface Hits {
+  readonly totalHits: number;
+  /** When the window ends; undefined: a whole window from now. */
+  readonly resetTime?: Date | undefined;
+}
+
+/** A store of express-rate-limit, as far as a middleware uses it. */
+export interface WebStore {
+  /** Called once, before all else. */
+  init?(options: { readonly windowMs: number }): void;
+  /** Counts a request of the client; the window of this request is `windowMs`,
+   * and its limit is `limit`. */
+  increment(key: string, windowMs: number, limit: number): Maybe<Hits>;
+  /** Takes one request back. */
+  decrement(key: string): Maybe<void>;
+  /** Forgets a client. */
+  resetKey(key: string): Maybe<void>;
+  /** Reads without counting. */
+  get?(key: string, windowMs: number, limit: number): Maybe<Hits | undefined>;
+  shutdown?(): Maybe<void>;
+}
+
+/** A request of a client, for a plain limit. */
+export interface Asked {
+  readonly key: string;
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+/** A decision, and how many requests the store has counted. */
+export interface Counted {
+  readonly decision: Decision;
+  readonly hits: number;
+}
+
+const METHODS = ['increment', 'decrement', 'resetKey'] as const;
+
+/** Whether the option `store` is an object that counts. */
+export function isStore(store: unknown): store is WebStore {
+  return typeof store === 'object' && store !== null;
+}
+
+/** Refuses an object without the methods of a store. */
+export function checkStore(store: WebStore): void {
+  const missing = METHODS.find((name) => typeof store[name] !== 'function');
+  if (missing === undefined) return;
+  refuse('store must be a URL such as "redis://127.0.0.1", or a store of ' +
+    `express-rate-limit: the object has no ${missing}()`);
+}
+
+/** Decides by the counts of a store.  Requests that it denies have counted. */
+export class OwnStore {
+  readonly #store: WebStore;
+  readonly #policy: string;
+  readonly #now: () => number;
+
+  constructor(store: WebStore, policy: string, now: () => number) {
+    this.#store = store;
+    this.#policy = policy;
+    this.#now = now;
+  }
+
+  init(windowMs: number): void {
+    this.#store.init?.({ windowMs });
+  }
+
+  async count(asked: Asked): Promise<Counted> {
+    const { key, windowMs, limit } = asked;
+    const hits = await this.#store.increment(key, windowMs, limit);
+    return this.#counted(asked, checkHits(hits), hits.totalHits > limit);
+  }
+
+  /** What a client has used; undefined if that is nothing. */
+  async look(asked: Asked): Promise<Counted | undefined> {
+    const { key, windowMs, limit } = asked;
+    if (typeof this.#store.get !== 'function') {
+      refuse('the store cannot be read: it has no get()');
+    }
+    const hits = await this.#store.get(key, windowMs, limit);
+    return hits && this.#counted(asked, checkHits(hits),
+                                 hits.totalHits >= limit);
+  }
+
+  /** A client that has used nothing. */
+  fresh(asked: Asked): Counted {
+    return this.#counted(asked, { totalHits: 0, resetTime: undefined }, false);
+  }
+
+  #counted(asked: Asked, hits: Hits, limited: boolean): Counted {
+    const { limit, windowMs } = asked;
+    const { totalHits, resetTime } = hits;
+    const resetMs = resetTime === undefined ? windowMs
+      : resetTime.getTime() - this.#now();
+    return {
+      hits: totalHits,
+      decision: decisionOf({
+        policy: this.#policy, limit, limited, cost: 1, windowMs, resetMs,
+        remaining: Math.max(0, limit - totalHits) }) };
+  }
+
+  async undo(key: string): Promise<void> {
+    await this.#store.decrement(key);
+  }
+
+  async reset(key: string): Promise<void> {
+    await this.#store.resetKey(key);
+  }
+
+  async close(): Promise<void> {
+    await this.#store.shutdown?.();
+  }
+}
+
+/** A store that answers anything else must not let all requests pass. */
+function checkHits(hits: Hits | undefined): Hits {
+  const { totalHits, resetTime } = hits ?? {};
+  const isDate = resetTime === undefined ||
+    (typeof resetTime?.getTime === 'function' && !isNaN(resetTime.getTime()));
+  if (Number.isFinite(totalHits) && totalHits! >= 0 && isDate) return hits!;
+  throw new TypeError('a store must answer with {totalHits, resetTime}, not ' +
+    shown(hits));
+}

@@ -1,0 +1,151 @@
+// What becomes of clients who go on although they were denied: they wait
+// longer, or are banned.  The core keeps both: a bucket whose tokens are
+// milliseconds tells how long a client is blocked, and a limit counts denials.
+
+import type { Decision } from '../decision.js';
+import type { Limiter } from '../limiter.js';
+import { decisionOf } from '../made_decision.js';
+import type { Path, Segment } from '../paths.js';
+import { shown } from '../words.js';
+import { refuse } from './refuse.js';
+import type { WebOptions } from './options.js';
+import type { Plain } from './plain.js';
+import { durationOf } from './plain_node.js';
+import type { PlainTree } from './plain_tree.js';
+
+/** No client is blocked for longer, unless its window is. */
+const LONGEST_MS = 86_400_000;
+
+/** A decision, and whether its client is banned. */
+export interface Ruling {
+  readonly decision: Decision;
+  readonly isBanned: boolean;
+}
+
+/** How many denials a client may have: -1 for any number. */
+export function banOf({ ban = -1 }: WebOptions<never, never>): number {
+  if (Number.isSafeInteger(ban) && ban >= -1) return ban;
+  return refuse('ban must be a whole number of denials, or -1 for no ban, is ' +
+    shown(ban));
+}
+
+/** The penalties of a plain limit. */
+export class Penalties {
+  readonly #plain: Plain<never, never>;
+  readonly #ban: number;
+  readonly #doubles: boolean;
+  readonly #blocks: boolean;
+  readonly #longestMs: number;
+
+  /** Undefined if the options have none. */
+  static of<A, B>(
+    plain: Plain<A, B>,
+    tree: PlainTree,
+    options: WebOptions<A, B>,
+  ): Penalties | undefined {
+    const { continueExceeding = false, exponentialBackoff = false } = options;
+    const some = continueExceeding || exponentialBackoff || banOf(options) >= 0;
+    return some ? new Penalties(plain as never, tree, options) : undefined;
+  }
+
+  private constructor(
+    plain: Plain<never, never>,
+    tree: PlainTree,
+    options: WebOptions<never, never>,
+  ) {
+    const { continueExceeding = false, exponentialBackoff = false } = options;
+    const { windowMs } = plain;
+    this.#plain = plain;
+    this.#ban = banOf(options);
+    this.#doubles = exponentialBackoff && !continueExceeding;
+    this.#blocks = continueExceeding || exponentialBackoff;
+    this.#longestMs = this.#doubles || windowMs === undefined
+      ? Math.max(windowMs ?? 0, LONGEST_MS) : windowMs;
+    if (this.#blocks) {
+      const count = this.#longestMs;
+      tree.add(this.#blocked, plain.nodeWith(
+        { count, burst: count, period: `${count}ms` }));
+    }
+    if (this.#ban > 0) {
+      if (windowMs === undefined) {
+        refuse('ban counts denials in a window: windowMs must not be a ' +
+          'function');
+      }
+      tree.add(this.#denied, plain.nodeWith({
+        count: this.#ban, period: durationOf(windowMs),
+        algorithm: 'fixed_window', align: 'first' }));
+    }
+  }
+
+  get #blocked(): string {
+    return `${this.#plain.name}~blocked`;
+  }
+
+  get #denied(): string {
+    return `${this.#plain.name}~denied`;
+  }
+
+  /** Paths to what is known about the client with this key. */
+  pathsOfKey(key: Segment): Path[] {
+    return [...this.#blocks ? [[this.#blocked, key]] : [],
+            ...this.#ban > 0 ? [[this.#denied, key]] : []];
+  }
+
+  /** The denial of a client who is blocked; undefined for all others. */
+  async look(limiter: Limiter, path: Path): Promise<Decision | undefined> {
+    const { key, windowMs, limit } = this.#plain.asked(path);
+    if (!this.#blocks) return undefined;
+    const before = await limiter.peek(
+      [this.#blocked, key], { cost: 0, levels: true });
+    const { resetAfterMs } = before;
+    return resetAfterMs <= 0 ? undefined
+      : denialOf(before, limit, windowMs, resetAfterMs);
+  }
+
+  /** Decides by `ask`, which decides about the path. */
+  async decide(
+    limiter: Limiter,
+    path: Path,
+    ask: () => Promise<Decision> | Decision,
+  ): Promise<Ruling> {
+    const { key, windowMs, limit } = this.#plain.asked(path);
+    const blocked = [this.#blocked, key];
+    const before = this.#blocks
+      ? await limiter.peek(blocked, { cost: 0, levels: true }) : undefined;
+    const leftMs = before?.resetAfterMs ?? 0;
+    const decision = leftMs > 0 ? undefined : await ask();
+    if (decision?.limited === false) return { decision, isBanned: false };
+    const isBanned = await this.#bans(limiter, key);
+    if (before === undefined) return { decision: decision!, isBanned };
+    const resetMs = this.#next(leftMs, windowMs);
+    const more = Math.ceil(resetMs - leftMs);
+    if (more > 0) await limiter.spend(blocked, { cost: more });
+    return { isBanned,
+             decision: denialOf(before, limit, windowMs, resetMs) };
+  }
+
+  /** For how long to block a client who is blocked already, or was denied. */
+  #next(leftMs: number, windowMs: number): number {
+    if (!this.#doubles || leftMs <= 0) return windowMs;
+    const steps = Math.max(0, Math.ceil(Math.log2(leftMs / windowMs)));
+    return Math.min(windowMs * 2 ** (steps + 1), this.#longestMs);
+  }
+
+  /** Counts a denial. */
+  async #bans(limiter: Limiter, key: Segment): Promise<boolean> {
+    if (this.#ban <= 0) return this.#ban === 0;
+    return (await limiter.authorize([this.#denied, key])).limited;
+  }
+}
+
+/** The denial of a client whose time of being blocked is in `before`. */
+function denialOf(
+  before: Decision,
+  limit: number,
+  windowMs: number,
+  resetMs: number,
+): Decision {
+  const policy = before.levels![0]!.policy.replace('~blocked:', ':');
+  return decisionOf({ policy, limit, remaining: 0, limited: true, cost: 1,
+                      windowMs, resetMs });
+}
