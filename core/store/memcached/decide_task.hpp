@@ -18,7 +18,11 @@ class DecideTask final : public remote::Task {
   DecideTask(Plan* plan, Decision::Kind kind, const Context& context)
       : decision_(plan, kind, context) {}
 
-  Step start() override { return begin(decision_.start()); }
+  // The second time after wants_turn().
+  Step start() override {
+    return begin(decision_.wants_turn() ? decision_.take_turn()
+                                        : decision_.start());
+  }
   bool accepts(const remote::Outcome& outcome) override;
   Step answered(remote::Outcome outcome) override;
   Step resumed() override { return begin(decision_.resumed()); }
@@ -26,6 +30,10 @@ class DecideTask final : public remote::Task {
   std::size_t replies() const override { return part().replies; }
   const remote::Target& target() const override { return target_; }
 
+  // See Decision.
+  bool wants_turn() const { return decision_.wants_turn(); }
+  std::size_t turn() const { return decision_.turn(); }
+  void give_up() { decision_.give_up(); }
   Status take_status() { return decision_.take_status(); }
 
  private:

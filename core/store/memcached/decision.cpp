@@ -1,6 +1,7 @@
 #include "store/memcached/decision.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <random>
 #include <utility>
 
@@ -141,13 +142,10 @@ bool Decision::answered(std::size_t part, const Outcome& outcome) {
   if (outcome.failure != Failure::kNone && phase_ != Phase::kUndo &&
       status_.ok()) {
     const std::string where = parts_[part].node->endpoint().text();
-    const bool is_late = attempts_ > 0 && phase_ == Phase::kRead && !in_time_;
-    status_ = is_late ? Status(Error{Code::kStoreTimeout,
-                                     {families_[families[0]].key +
-                                      ": other callers have changed it " +
-                                      std::to_string(attempts_) + " times"},
-                                     failure_name(Failure::kConflict)})
-                      : failure_of(outcome, where);
+    const bool is_late =
+        attempts_ > 0 && !in_time_ &&
+        (phase_ == Phase::kRead || outcome.fate == Outcome::Fate::kNotSent);
+    status_ = is_late ? conflicted() : failure_of(outcome, where);
   }
   return phase_ != Phase::kUndo && (conflict_ || !status_.ok());
 }
@@ -164,7 +162,10 @@ void Decision::take(FamilyItem* family, Response* response) {
     case Phase::kWrite:
       family->written = response->kind == Answer::kDone;
       family->written_cas = response->cas;
-      conflict_ |= !family->written && response->kind != Answer::kError;
+      if (!family->written && response->kind != Answer::kError) {
+        conflict_ = true;
+        contested_ = static_cast<std::uint32_t>(family - families_.data());
+      }
       break;
     case Phase::kUndo:
       // What has been evicted by now is full again.
@@ -217,6 +218,7 @@ Decision::Step Decision::refund() {
     if (refund_plan_->levels.empty()) continue;
     refund_ =
         std::make_unique<Decision>(refund_plan_.get(), Kind::kDecide, context_);
+    refund_->has_turn_ = true;
     const Step step = refund_->start();
     if (step.kind != Step::Kind::kDone) return step;
     refund_.reset();
@@ -249,7 +251,27 @@ void Decision::make_refund(const Debt& debt) {
 Decision::Step Decision::settle() {
   if (!status_.ok()) return {};
   const Duration pause = pause_after(attempts_++);
-  return {Step::Kind::kPause, pause};
+  if (has_turn_) return {Step::Kind::kPause, pause};
+  wants_turn_ = true;
+  return {};
+}
+
+std::size_t Decision::turn() const {
+  return std::hash<std::string>()(families_[contested_].key);
+}
+
+Decision::Step Decision::take_turn() {
+  wants_turn_ = false;
+  has_turn_ = true;
+  return read();
+}
+
+Status Decision::conflicted() const {
+  return Status(
+      Error{Code::kStoreTimeout,
+            {families_[contested_].key + ": other callers have changed it " +
+             std::to_string(attempts_) + " times"},
+            failure_name(Failure::kConflict)});
 }
 
 Decision::Step Decision::decide() {

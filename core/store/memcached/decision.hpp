@@ -3,11 +3,12 @@
 //
 //   read -> decide -> (write -> (undo -> refund ->) read ...)
 //
-// If others were faster, it starts again after a short pause.  What it had
-// written to other families by then is taken back: the old bytes, if nobody has
-// changed the item since; or else it is read again, and a refund written.  So
-// the admitted total never exceeds a limit: what was charged for a moment can
-// deny another request, but not admit one.
+// If others were faster, it starts again once no other caller of this process
+// competes for the same family, and then after a short pause each time.  What
+// it had written to other families by then is taken back: the old bytes, if
+// nobody has changed the item since; or else it is read again, and a refund
+// written.  So the admitted total never exceeds a limit: what was charged for a
+// moment can deny another request, but not admit one.
 //
 // Operations that are never denied leave what they have written: each of their
 // families is independent of the others.
@@ -77,6 +78,14 @@ class Decision {
   remote::Task::Step next();
   remote::Task::Step resumed();
 
+  // Whether it has met a conflict and is over until take_turn(): of the callers
+  // of this process that compete for a family, one at a time goes on.
+  bool wants_turn() const { return wants_turn_; }
+  std::size_t turn() const;  // for which family: a hash
+  remote::Task::Step take_turn();
+  // There was no time for that.
+  void give_up() { status_ = conflicted(); }
+
   Status take_status() { return std::move(status_); }
 
  private:
@@ -105,6 +114,7 @@ class Decision {
   Status save(FamilyItem* family);
   void take(FamilyItem* family, Response* response);
   bool takes_back() const;
+  Status conflicted() const;
   void make_refund(const Debt& debt);
 
   Plan* const plan_;
@@ -120,6 +130,9 @@ class Decision {
   std::uint64_t writer_ = 0;  // by whose clock: see item.hpp
   std::int32_t attempts_ = 0;
   bool conflict_ = false;
+  std::uint32_t contested_ = 0;  // the last family that others were faster for
+  bool wants_turn_ = false;
+  bool has_turn_ = false;
   bool in_time_ = true;
   Status status_;
   // What is to be given back, and the one under way.

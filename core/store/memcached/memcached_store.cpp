@@ -1,12 +1,14 @@
 #include "store/memcached/memcached_store.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "store/entropy.hpp"
 #include "store/memcached/decide_task.hpp"
+#include "store/memcached/memcached_loop.hpp"
 #include "store/remote/drivers/attempt.hpp"
-#include "store/remote/drivers/loop.hpp"
 
 namespace limitree::memcached {
 
@@ -36,29 +38,6 @@ class PingTask final : public remote::Task {
 
 }  // namespace
 
-// What a loop does for the limiter.
-class MemcachedStore::Ticket final : public remote::AsyncTask {
- public:
-  Ticket(Pending* pending, MemcachedStore* store)
-      : pending_(pending),
-        context_(store->context()),
-        task_(&pending->plan(),
-              pending->kind() == Pending::Kind::kDecide
-                  ? Decision::Kind::kDecide
-                  : Decision::Kind::kForget,
-              context_) {}
-
-  remote::Task* task() override { return &task_; }
-  void complete() {
-    pending_->complete(status.ok() ? task_.take_status() : std::move(status));
-  }
-
- private:
-  Pending* const pending_;
-  const Context context_;
-  DecideTask task_;
-};
-
 MemcachedStore::MemcachedStore(Settings settings, Clock clock)
     : settings_(std::move(settings)),
       clock_(clock),
@@ -84,37 +63,45 @@ Context MemcachedStore::context() {
 Status MemcachedStore::decide(Plan* plan) {
   const Context own = context();
   DecideTask task(plan, Decision::Kind::kDecide, own);
-  driver_.run(&task, settings_.timeout);
-  return task.take_status();
+  return run_task(&task);
 }
 
 // The plan is read only: that is what kForget says.
 Status MemcachedStore::reset(const Plan& plan) {
   const Context own = context();
   DecideTask task(const_cast<Plan*>(&plan), Decision::Kind::kForget, own);
-  driver_.run(&task, settings_.timeout);
-  return task.take_status();
+  return run_task(&task);
 }
 
-void MemcachedStore::complete(
-    std::span<std::unique_ptr<remote::AsyncTask>> tasks) {
-  for (const std::unique_ptr<remote::AsyncTask>& task : tasks) {
-    static_cast<Ticket&>(*task).complete();
+Status MemcachedStore::run_task(DecideTask* task) {
+  const Monotonic end = after(steady_now(), settings_.timeout);
+  driver_.run(task, settings_.timeout);
+  if (!task->wants_turn()) return task->take_status();
+  const std::size_t turn = task->turn();
+  if (!turns_.take(turn, end)) {
+    task->give_up();
+    return task->take_status();
   }
+  // Also if it throws.
+  const auto pass = [&](Turns* turns) { turns->pass(turn); };
+  const std::unique_ptr<Turns, decltype(pass)> passes(&turns_, pass);
+  const Duration left = end - steady_now();
+  driver_.run(task, std::max(left, Duration::zero()));
+  return task->take_status();
 }
 
 std::unique_ptr<StoreLoop> MemcachedStore::new_loop() {
-  return std::make_unique<remote::Loop>(&servers_, settings_, complete);
+  return std::make_unique<MemcachedLoop>(&servers_, settings_);
 }
 
 bool MemcachedStore::start(Pending* pending, Status* status) {
-  auto* const loop = static_cast<remote::Loop*>(pending->loop());
+  auto* const loop = static_cast<MemcachedLoop*>(pending->loop());
   if (loop->fd() < 0) {  // its host could not be woken
     *status = to_status(remote::Failure::kRefused, "limitree",
                         "no descriptor for an event loop to watch");
     return true;
   }
-  loop->start(std::make_unique<Ticket>(pending, this), settings_.timeout);
+  loop->start(pending, context());
   return false;
 }
 
@@ -139,6 +126,7 @@ StoreStats MemcachedStore::stats() {
 }
 
 void MemcachedStore::before_fork() {
+  turns_.before_fork();
   servers_.before_fork();
   driver_.before_fork();
 }
@@ -146,11 +134,13 @@ void MemcachedStore::before_fork() {
 void MemcachedStore::after_fork() {
   driver_.after_fork_in_parent();
   servers_.after_fork();
+  turns_.after_fork_in_parent();
 }
 
 void MemcachedStore::after_fork_in_child() {
   driver_.after_fork_in_child();
   servers_.after_fork_in_child();
+  turns_.after_fork_in_child();
 }
 
 }  // namespace limitree::memcached

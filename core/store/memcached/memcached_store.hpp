@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "io/endpoint.hpp"
@@ -19,19 +18,15 @@
 #include "store/memcached/memcached_dialog.hpp"
 #include "store/memcached/servers.hpp"
 #include "store/memcached/settings.hpp"
+#include "store/memcached/turns.hpp"
 #include "store/remote/common/traffic.hpp"
 #include "store/remote/drivers/blocking_driver.hpp"
 #include "store/store.hpp"
 
-namespace limitree::remote {
-
-class AsyncTask;  // drivers/loop.hpp
-
-}  // namespace limitree::remote
-
 namespace limitree::memcached {
 
 struct Context;  // decision.hpp
+class DecideTask;
 
 class MemcachedStore final : public Store, private ForkGuard {
  public:
@@ -54,10 +49,8 @@ class MemcachedStore final : public Store, private ForkGuard {
   StoreStats stats() override;
 
  private:
-  class Ticket;
-
-  static void complete(std::span<std::unique_ptr<remote::AsyncTask>> tasks);
   Context context();
+  Status run_task(DecideTask* task);
   void before_fork() override;
   void after_fork() override;
   void after_fork_in_child() override;
@@ -69,6 +62,7 @@ class MemcachedStore final : public Store, private ForkGuard {
   const MemcachedProtocol protocol_;
   Servers servers_;
   remote::BlockingDriver driver_;
+  Turns turns_;
 };
 
 }  // namespace limitree::memcached

@@ -81,6 +81,25 @@ TEST(MemcachedConflicts, OneFamilyAdmitsExactlyItsCapacity) {
   EXPECT_EQ(admitted, 100);
 }
 
+// Many threads of a few processes: after a conflict one of a process at a time
+// goes on, so that all come to an end.
+TEST(MemcachedConflicts, ManyThreadsComeToAnEnd) {
+  const MemcachedServer server;
+  Settings settings = store_settings("memcached://" + server.host());
+  settings.timeout = std::chrono::seconds(30);
+  const Limit limit = simple_limit(hours(1), 5000);
+  const int admitted = sum_over_processes([&] {
+    MemcachedStore store(settings, Clock());
+    return admitted_by(&store, 16, 4, [&](Store* of) {
+      Plan plan(Operation::kAuthorize);
+      plan.segments.emplace_back("alex", Segment::Kind::kCaller);
+      plan.add_level(&limit, 0u, 1u, 1);
+      return of->decide(&plan).ok() && !plan.levels[0].verdict.limited;
+    });
+  });
+  EXPECT_EQ(admitted, kProcesses * 16 * 4);
+}
+
 // Each request charges two of three callers; they lie on several servers.  What
 // a request has written before it met a conflict is given back.
 class SeveralFamilies : public testing::TestWithParam<Operation> {

@@ -156,16 +156,6 @@ TEST_F(MemcachedItems, AreOnTheServersThatAreSet) {
   EXPECT_TRUE(store_.ping().ok());
 }
 
-TEST(MemcachedServers, AreNeededAndNamed) {
-  Settings settings = store_settings("memcached+srv://_memcached._tcp.a.org");
-  MemcachedStore store(settings, Clock());
-  const Limit limit = simple_limit(seconds(1), 2);
-  Plan plan(Operation::kAuthorize);
-  plan.segments.emplace_back("a", Segment::Kind::kCaller);
-  plan.add_level(&limit, 0u, 1u, 1);
-  EXPECT_EQ(store.decide(&plan).message(), "memcached: no server is known");
-}
-
 // Names and passwords of memcached's own file.
 TEST(MemcachedLogin, IsSentFirst) {
   const TemporaryFolder folder("login");
@@ -228,6 +218,60 @@ TEST_F(MemcachedItems, AreDecidedByLoopsToo) {
   }
   EXPECT_EQ(admitted, 200);
   EXPECT_EQ(store_.stats().connects, 1);
+}
+
+// All of them compete for one item: each is admitted, and none twice.
+TEST_F(MemcachedItems, AreChargedByManyRequestsOfALoop) {
+  const Limit limit = simple_limit(hours(1), 300);
+  const std::unique_ptr<StoreLoop> loop = store_.new_loop();
+  std::vector<std::unique_ptr<LoopRequest>> requests;
+  for (int i = 0; i < 400; ++i) {
+    requests.push_back(
+        std::make_unique<LoopRequest>(loop.get(), limit, "alex"));
+    Status status;
+    ASSERT_FALSE(store_.start(requests.back().get(), &status));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + seconds(30);
+  const auto is_open = [](const auto& one) { return !one->outcome; };
+  while (std::ranges::any_of(requests, is_open)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    pollfd watched{loop->fd(), POLLIN, 0};
+    poll(&watched, 1, 1000);
+    loop->run();
+  }
+  int admitted = 0;
+  for (const auto& one : requests) {
+    EXPECT_TRUE(one->outcome->ok()) << one->outcome->message();
+    admitted += one->plan().levels[0].verdict.limited ? 0 : 1;
+  }
+  EXPECT_EQ(admitted, 300);
+}
+
+// Those that wait for their turn are cancelled with the others.
+TEST_F(MemcachedItems, OfALoopThatEndsAreCancelled) {
+  std::unique_ptr<StoreLoop> loop = store_.new_loop();
+  std::vector<std::unique_ptr<LoopRequest>> requests;
+  for (int i = 0; i < 100; ++i) {
+    requests.push_back(
+        std::make_unique<LoopRequest>(loop.get(), limit_, "alex"));
+    Status status;
+    ASSERT_FALSE(store_.start(requests.back().get(), &status));
+  }
+  const auto is_done = [](const auto& one) { return one->outcome.has_value(); };
+  const auto deadline = std::chrono::steady_clock::now() + seconds(30);
+  while (std::ranges::none_of(requests, is_done)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline);
+    pollfd watched{loop->fd(), POLLIN, 0};
+    poll(&watched, 1, 1000);
+    loop->run();
+  }
+  loop.reset();
+  int cancelled = 0;
+  for (const auto& one : requests) {
+    ASSERT_TRUE(one->outcome);
+    cancelled += one->outcome->code() == Code::kCancelled ? 1 : 0;
+  }
+  EXPECT_GT(cancelled, 0);
 }
 
 }  // namespace
