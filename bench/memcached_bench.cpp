@@ -127,8 +127,7 @@ Call libmemcached_get(int port) {
   const std::shared_ptr<memcached_st> client(memcached_create(nullptr),
                                              memcached_free);
   memcached_behavior_set(client.get(), MEMCACHED_BEHAVIOR_TCP_NODELAY, 1);
-  memcached_server_add(client.get(), "127.0.0.1",
-                       static_cast<in_port_t>(port));
+  memcached_server_add(client.get(), "127.0.0.1", static_cast<in_port_t>(port));
   require(memcached_set(client.get(), kKey.data(), kKey.size(), kValue.data(),
                         kValue.size(), 0, 0) == MEMCACHED_SUCCESS,
           "libmemcached cannot set");
@@ -191,10 +190,9 @@ void run(double seconds, int threads) {
   const redis::RedisServer redis;
   memcached::MemcachedStore cached(
       memcached::store_settings("memcached://" + cache.host()), Clock());
-  redis::RedisStore shared(
-      redis::store_settings("redis://127.0.0.1:" +
-                            std::to_string(redis.port())),
-      std::nullopt);
+  redis::RedisStore shared(redis::store_settings("redis://127.0.0.1:" +
+                                                 std::to_string(redis.port())),
+                           std::nullopt);
   const Limit wide = limit_of(Duration(1000), 1'000'000'000);
   const Limit narrow = limit_of(std::chrono::hours(24), 1);
   std::vector<Figures> get;
@@ -208,9 +206,8 @@ void run(double seconds, int threads) {
         return decisions(store, limit, thread, limit->rate.capacity == 1);
       });
     };
-    get.push_back(measure(cache.pid(), threads, seconds, [&](int) {
-      return libmemcached_get(cache.port());
-    }));
+    get.push_back(measure(cache.pid(), threads, seconds,
+                          [&](int) { return libmemcached_get(cache.port()); }));
     admitted.push_back(decide(&cached, cache.pid(), &wide));
     by_redis.push_back(decide(&shared, redis.pid(), &wide));
     denied.push_back(decide(&cached, cache.pid(), &narrow));

@@ -23,7 +23,8 @@ NODES = ("18.20.8", "20.20.2", "22.23.3", "24.21.0")
 
 # Libraries that every system of that kind has.
 SYSTEM_LIBRARIES = re.compile(
-    r"(lib(c|m|dl|pthread|resolv|rt|gcc_s)\.so(\.\d+)?|ld-linux-\S+|ld-musl-\S+)$")
+    r"(lib(c|m|dl|pthread|resolv|rt|gcc_s)\.so(\.\d+)?|ld-linux-\S+|"
+    r"ld-musl-\S+)$")
 
 
 def unpacked_size(tarball):

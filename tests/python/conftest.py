@@ -56,7 +56,7 @@ def holding(request):
         with redis_server() as (url, _):
             yield url
     elif request.param == "memcached":
-        with memcached() as url:
+        with memcached() as (url, _):
             yield url
     elif request.param == "shared":
         yield request.getfixturevalue("shared")

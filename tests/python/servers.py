@@ -35,7 +35,7 @@ def redis_server(**variables):
 
 @contextlib.contextmanager
 def memcached():
-    """Yield the URL of a server."""
+    """Yield the URL of a server and its process."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/memcached.sock"
         environment = {name: value for name, value in os.environ.items()
@@ -46,7 +46,7 @@ def memcached():
             env=environment, start_new_session=True)
         try:
             wait_for(path, process, b"mn\r\n", b"MN\r\n")
-            yield f"memcached+unix://{path}"
+            yield f"memcached+unix://{path}", process
         finally:
             process.kill()
             process.wait()

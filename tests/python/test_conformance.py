@@ -102,7 +102,7 @@ def test_most_are_sayable():
 @pytest.fixture(scope="module")
 def cached():
     """The URL of a memcached for all cases, which take keys of their own."""
-    with memcached() as url:
+    with memcached() as (url, _):
         yield url
 
 

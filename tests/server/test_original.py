@@ -44,7 +44,8 @@ def build_original(tmp_path_factory):
 def test_it_answers_as_the_original(original, name):
     done = subprocess.run(
         [*OWN_NETWORK, "./tests", "-test.v", "-test.run", f"^{name}$"],
-        cwd=original, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        cwd=original, check=False, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout[-20000:]
     assert re.findall(r"^--- (PASS|SKIP): (\w+)", done.stdout, re.M) == [
         ("PASS", name)], done.stdout
