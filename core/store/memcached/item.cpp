@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/limit.hpp"
+
 namespace limitree::memcached {
 
 namespace {
+
+// A limit alone never makes an item too large: at most 15 bytes for an entry.
+static_assert(15 * kMaxLogUnits <= std::int64_t{512} << 10);
+static_assert(std::int64_t{31} * kMaxHolds <= std::int64_t{512} << 10);
 
 constexpr std::string_view kMagic = "LT";
 constexpr char kVersion = 1;
