@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
 from limitree import web
 from limitree.aio import AsyncLimiter
@@ -39,6 +39,8 @@ from limitree.wait import Clock
 
 __all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
 
+# Of connections without rules: nobody's on_breach, and no message.
+_NOTHING = Step()
 # Messages with which an application begins to answer.
 _STARTS = ("http.response.start", "websocket.accept",
            "websocket.http.response.start")
@@ -277,14 +279,16 @@ class LimitreeMiddleware(HeaderMiddleware):
         if self._is_excluded(scope):
             await self.app(scope, receive, send)
             return
-        step = Step()
+        step = Step() if self._rules or self._reserve else _NOTHING
         try:
-            decision = await self._decide(step, scope)
+            decision = (await self._decide_paths(scope) if step is _NOTHING
+                        else await self._decide(step, scope))
         except (ClientGone, StoreError) as error:
             await refuse(web.answer_to(error), scope, receive, send)
             return
         if decision is None or decision.allowed:
-            step.ask.pass_on()
+            if step.ask.refusal is not None:
+                step.ask.pass_on()
             await self.app(scope, receive, send)
             return
         log_denial(decision)
@@ -301,14 +305,9 @@ class LimitreeMiddleware(HeaderMiddleware):
 
     async def _decide(self, step: Step, scope: Scope) -> Any:
         ask = step.ask
-        asked = self._path and self._path(scope)
-        if not isinstance(asked, (tuple, list)):
-            asked = await settled(asked)
-        if asked is not None:
-            cost = self._cost
-            if callable(cost):
-                cost = cast("Cost", await settled(cost(scope)))
-            ask.paths = list(web.paths_of(asked, self._path))
+        paths, cost = await self._asked(scope)
+        if paths is not None:
+            ask.paths = list(paths)
             ask.costs = [cost] * len(ask.paths)
             ask.defer(0, None, self._reserve)
         if self._rules:
@@ -317,15 +316,33 @@ class LimitreeMiddleware(HeaderMiddleware):
                 Place(scope.get("method", "WS"), scope["path"])))
             if self.plain.has_news:
                 await asyncio.to_thread(self.plain.update, self._lifespan)
-        if not ask.paths and (self._rules or asked is None):
+        if not ask.paths and (self._rules or paths is None):
             return None
         record: Record = scope["limitree"]
         limiter = self._lifespan.limiter
-        if not self._rules and not self._reserve:
-            return record.note(None, await limiter.authorize_all(
-                ask.paths, ask.costs[0] if ask.costs else 1, levels=True),
-                limiter)
         return record.note(ask, await ask.authorize(limiter, True), limiter)
+
+    async def _decide_paths(self, scope: Scope) -> Any:
+        """Decide if there is nothing but paths that are charged at once."""
+        paths, cost = await self._asked(scope)
+        if paths is None:
+            return None
+        record: Record = scope["limitree"]
+        limiter = self._lifespan.limiter
+        return record.note(None, await limiter.authorize_all(
+            paths, cost, levels=True), limiter)
+
+    async def _asked(self, scope: Scope) -> tuple[Any, Any]:
+        """Return the paths of a connection, None for none, and their cost."""
+        asked = self._path and self._path(scope)
+        if not isinstance(asked, (tuple, list)):
+            asked = await settled(asked)
+        if asked is None:
+            return None, 1
+        cost = self._cost
+        if callable(cost):
+            cost = await settled(cost(scope))
+        return web.paths_of(asked, self._path), cost
 
 
 def _one_of(paths: Iterable[str]) -> Callable[[Scope], bool]:

@@ -34,7 +34,7 @@ from limitree.errors import ClientGone, ConfigError
 from limitree.plain import algorithm_of
 from limitree.rate_limit import run
 from limitree.response_holds import Reserve, reserve_of
-from limitree.web import logger, methods_of
+from limitree.web import counted_as, logger, methods_of
 
 #: A path of the tree, or a list of paths.
 Paths = Union[Sequence[Segment], Sequence[Sequence[Segment]]]
@@ -64,6 +64,8 @@ class _Throttle(throttling.BaseThrottle):
     #: The method or methods that are limited; None: all.
     methods: str | Iterable[str] | None = None
     _methods: frozenset[str] | None = None
+    #: Of a rate: whether each method counts separately; HEAD counts as GET.
+    per_method: bool = False
     #: A method that gets the request and the decision when this throttle
     #: denies.  Behind LimitreeMiddleware it may return the response.
     on_breach: Callable[..., Any] | None = None
@@ -312,7 +314,10 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         rate, words = _rate_and_words(found)
         num_requests, duration = self.parse_rate(rate)
         assert num_requests is not None and duration is not None
-        current().put_rate(ask, self.scope or type(self).__qualname__,
+        scope = self.scope or type(self).__qualname__
+        if self.per_method:
+            scope = f"{scope}@{counted_as(str(request.method))}"
+        current().put_rate(ask, scope,
                            f"{num_requests}/{duration}{words}" if words
                            else (num_requests, duration), str(self.key),
                            self.throttle_cost(request, view),

@@ -311,10 +311,15 @@ class Limiter(HoldingLimiter):
         LimitExceeded, at once if the wait would be longer than the time left,
         or if `max_queue` callers wait already; and what authorize raises.
         """
+        waiting = Waiting(timeout, self.clock)
+        decision = None
+        if path not in vars(self).get("_lines", ()):
+            decision = self.authorize(*path, cost=cost)
+            if decision.allowed:
+                return decision
         from limitree import lines
-        lines.check_most(max_queue)
-        return lines.acquire(self, self._line, path, cost,
-                             Waiting(timeout, self.clock), max_queue)
+        return lines.acquire(self, self._line, path, cost, waiting, max_queue,
+                             decision)
 
     @property
     def _line(self) -> Lines:

@@ -53,6 +53,9 @@ class Lines:
         self._lines: dict[Hashable, _Line] = {}
         self._process = os.getpid()
 
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._lines
+
     def __len__(self) -> int:
         with self._lock:
             return sum(len(line.turns) for line in self._lines.values())
@@ -124,10 +127,15 @@ def _may_wait() -> bool:
 
 
 def acquire(limiter: Any, lines: Lines, path: tuple[Any, ...], cost: Cost,
-            waiting: Waiting, most: int | None) -> Decision:
-    """Authorize, waiting in line until `cost` fits."""
+            waiting: Waiting, most: int | None,
+            denial: Decision | None = None) -> Decision:
+    """Authorize, waiting in line until `cost` fits.
+
+    `denial` is the answer of now, if nobody was in line.
+    """
+    check_most(most)
     if not _may_wait():
-        return _ask(limiter, path, cost, waiting)
+        return _ask(limiter, path, cost, waiting, denial)
     called = _thread.allocate_lock()
     called.acquire()
     turn = Turn(cost, called.release)
@@ -136,6 +144,7 @@ def acquire(limiter: Any, lines: Lines, path: tuple[Any, ...], cost: Cost,
         raise _full(limiter.peek(*path, cost=cost), most)
     try:
         if not turn.is_first:
+            denial = None
             if waiting.left is not None and turn.cost:
                 _check(limiter.peek(*path, cost=ahead + turn.cost), waiting)
             left = waiting.left
@@ -143,13 +152,15 @@ def acquire(limiter: Any, lines: Lines, path: tuple[Any, ...], cost: Cost,
                 left = -1
             if not called.acquire(True, left):
                 raise LimitExceeded(limiter.peek(*path, cost=cost))
-        return _ask(limiter, path, cost, waiting)
+        return _ask(limiter, path, cost, waiting, denial)
     finally:
         lines.leave(path, turn)
 
 
-def _ask(limiter: Any, path: tuple[Any, ...], cost: Cost, waiting: Waiting
-         ) -> Decision:
+def _ask(limiter: Any, path: tuple[Any, ...], cost: Cost, waiting: Waiting,
+         denial: Decision | None) -> Decision:
+    if denial is not None:
+        waiting.sleep(waiting.next(denial))
     while True:
         decision: Decision = limiter.authorize(*path, cost=cost)
         if decision.allowed:

@@ -239,7 +239,7 @@ def denying(owners: Sequence[Owner], decision: Decision, first: int = 0
     `owners` are those of the paths from number `first` on.  All of them, if the
     decision does not know its levels.
     """
-    if decision.levels is None:
+    if decision.levels is None or not owners:
         return list(dict.fromkeys(owners))
     return list(dict.fromkeys(
         owners[level.path - first] for level in decision.levels

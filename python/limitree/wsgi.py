@@ -99,7 +99,9 @@ class LimitreeMiddleware:
         self._path = path
         self._cost = cost
         self._reserve = reserve_of(reserve)
-        self._is_excluded = is_one_of(exclude)
+        excluded = list(exclude)
+        self._excludes = bool(excluded)
+        self._is_excluded = is_one_of(excluded)
         self._response = response
         self._style: Style = headers
         self._reset: Reset = reset
@@ -128,8 +130,10 @@ class LimitreeMiddleware:
 
     def __call__(self, environ: WSGIEnvironment,
                  start_response: StartResponse) -> Iterable[bytes]:
-        if self._is_excluded(_url_of(environ)):
+        if self._excludes and self._is_excluded(_url_of(environ)):
             return self._app(environ, start_response)
+        if self._path is not None and not (self._rules or self._reserve):
+            return self._answer_paths(self._path, environ, start_response)
         step = Step()
         self._ask(step.ask, environ)
         if self._rules:
@@ -144,6 +148,35 @@ class LimitreeMiddleware:
         return held_body(functools.partial(self._answer, step), environ,
                          start_response)
 
+    def _answer_paths(self, path: Callable[[WSGIEnvironment], Paths],
+                      environ: WSGIEnvironment, start_response: StartResponse
+                      ) -> Iterable[bytes]:
+        """Answer if there is nothing but paths that are charged at once."""
+        limiter = self._limiter
+        paths = paths_of(path(environ), path)
+        if not paths:
+            return self._app(environ, start_response)
+        cost = self._cost(environ) if callable(self._cost) else self._cost
+        try:
+            decision = limiter.authorize_all(paths, cost, levels=True)
+        except StoreError as error:
+            return _send(unavailable(error), environ, start_response)
+        environ[DECISION] = decision
+        note(environ, None, decision, limiter)
+        if decision.limited:
+            return self._deny(Step(), decision, environ, start_response)
+        return self._app(environ, self._telling(decision, start_response))
+
+    def _telling(self, decision: Decision, start_response: StartResponse
+                 ) -> StartResponse:
+        """Return `start_response` with the headers of `decision`."""
+        own = decision.headers(self._style, self._reset)
+
+        def start(status: str, theirs: Headers, *exc_info: Any
+                  ) -> Callable[[bytes], object]:
+            return start_response(status, [*theirs, *own], *exc_info)
+        return cast("StartResponse", start)
+
     def _ask(self, ask: PathCosts, environ: WSGIEnvironment) -> None:
         if self._path is None:
             return
@@ -157,10 +190,7 @@ class LimitreeMiddleware:
                 start_response: StartResponse) -> Iterable[bytes]:
         ask, limiter = step.ask, self._limiter
         try:
-            decision = (
-                ask.authorize(limiter, True) if self._rules or ask.reserves
-                else limiter.authorize_all(ask.paths, ask.costs[0],
-                                           levels=True))
+            decision = ask.authorize(limiter, True)
         except StoreError as error:
             return _send(unavailable(error), environ, start_response)
         environ[DECISION] = decision
@@ -209,12 +239,8 @@ class LimitreeMiddleware:
         if app is None:
             return _send(denial(decision, self._style, self._reset, message),
                          environ, start_response)
-        own = decision.headers(self._style, self._reset)
-
-        def start(status: str, theirs: Headers, *exc_info: Any
-                  ) -> Callable[[bytes], object]:
-            return start_response(status, [*theirs, *own], *exc_info)
-        return cast("Iterable[bytes]", app(environ, start))
+        return cast("Iterable[bytes]", app(environ, self._telling(
+            decision, start_response)))
 
 
 def _url_of(environ: WSGIEnvironment) -> str:

@@ -58,7 +58,7 @@ class Django(App):
             if limits == "exempt":
                 exempt.append(path)
                 limits = []
-            elif app.get("everywhere") and limits:
+            elif app.get("everywhere") and limits and not self.throttles:
                 raise Impossible(ONE_STEP_LATER)
             patterns.append(url(path[1:], self.view(path, limits, app)))
         self.defaults(app, settings)
@@ -171,13 +171,11 @@ class Drf(Django):
     def throttle(self, limit, place):
         functions = self.functions
         options = functions.options(limit, respond)
-        if options["per_method"]:
-            raise Impossible("a throttle has one bucket for its methods: write "
-                             "one for each method")
         cost, exempt, charge = (options[name] for name in (
             "cost", "exempt_when", "deduct_when"))
         breach = options["on_breach"]
         found = {"methods": options["methods"],
+                 "per_method": options["per_method"],
                  "error_message": options["error_message"],
                  "scope": options["scope"]
                  or f"{self.name}:{place}:{limit.get('text')}"}
