@@ -31,7 +31,8 @@ import { shown } from './words.js';
 import { forFramework } from './web/answer.js';
 import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
 import { StoreLog } from './web/store_log.js';
-import type { Logger } from './web/warnings.js';
+import { CHECKS } from './web/warnings.js';
+import type { Logger, Validate } from './web/warnings.js';
 
 export { canonicalIp, clientIp, RateLimitInfo } from './express.js';
 export type {
@@ -190,6 +191,18 @@ function pathOf(key: string): Path {
   throw invalidArgument(`a key must be a string, is ${typeof key}`);
 }
 
+/** `validate` may also name checks that only express-rate-limit has. */
+export interface TheirOptions extends Omit<ExpressOptions, 'validate'> {
+  readonly validate?: boolean | Readonly<Record<string, boolean>> | undefined;
+}
+
+function validateOf(validate: TheirOptions['validate']): Validate | undefined {
+  if (typeof validate !== 'object' || validate === null) return validate;
+  const { default: usual = true } = validate;
+  return Object.fromEntries(
+    CHECKS.map((check) => [check, validate[check] ?? usual]));
+}
+
 const DEFAULTS: ExpressOptions = {
   standardHeaders: false, legacyHeaders: true,
   message: 'Too many requests, please try again later.' };
@@ -199,7 +212,8 @@ const DEFAULTS: ExpressOptions = {
  * 5 requests of a client in a minute, in windows that begin with a request of
  * the client, and the headers `X-RateLimit-*`.
  */
-export function rateLimit(options: ExpressOptions = {}): RateLimit {
+export function rateLimit(theirs: TheirOptions = {}): RateLimit {
+  const options = { ...theirs, validate: validateOf(theirs.validate) };
   const {
     limiter, limits, max, limit = max ?? 5, windowMs = 60_000, ...others
   } = options;

@@ -396,7 +396,9 @@ describe('the defaults of others', () => {
 
   it('are those of express-rate-limit', async () => {
     const clock = clockAt(T0);
-    const limit = theirExpress({ clock, windowMs: 60_000 });
+    const limit = theirExpress({
+      clock, windowMs: 60_000,
+      validate: { default: false, keyGeneratorIpFallback: true } });
     const answers = [];
     for (let i = 0; i < 6; ++i) {
       const headers = {};

@@ -157,12 +157,20 @@ const turn: Promise<number> =
 // @ts-expect-error: points are numbers
 new RateLimiterMemory({ points: '5', duration: 1 });
 
+const outbound = limitFetch({ limiter, path: (request) => ['ip', request.url],
+                              maxWait: '5s' });
+const answer: Promise<Response> = outbound('http://here', { method: 'POST' });
+// @ts-expect-error: a number
+limitFetch({ limit: '5' });
+const allowed: Promise<boolean> =
+  limiter.wait(['ip'], { maxWait: 5, maxQueue: 1 }).then((one) => one.allowed);
+
 const limited = limitHttp({ limit: 1, message: { error: 'enough' } });
 createServer(async (request, response) => {
   const isOver: boolean = await limited(request, response);
   if (!isOver) response.end(String(limited.infoOf(request)?.limit));
 });
-export { closed, hits, serve, turn };
+export { allowed, answer, closed, hits, serve, turn };
 `;
 
 const NAMES = [
@@ -178,6 +186,7 @@ const NAMES = [
   ['{ rateLimit as limitHono }', 'limitree/hono'],
   ['{ rateLimit as limitHttp }', 'limitree/http'],
   ['{ rateLimit as limitKoa }', 'limitree/koa'],
+  ['{ limitFetch }', 'limitree/fetch'],
   ['{ RateLimiterMemory, RateLimiterQueue, RateLimiterRedis, ' +
    'RateLimiterRes }', 'limitree/rate-limiter-flexible'],
 ].map(([what, from]) => `import ${what} from '${from}';\n`).join('');

@@ -1,0 +1,98 @@
+// A fetch that waits for its turn, with a real server.
+
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { describe, it } from 'node:test';
+
+import { ConfigError, Limiter } from 'limitree';
+import limitFetch from 'limitree/fetch';
+
+/** A server that answers with `statuses` one after the other, then 200. */
+async function serve(statuses, headers, use) {
+  const seen = [];
+  const server = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    const status = statuses.shift() ?? 200;
+    response.writeHead(status, status === 200 ? {} : headers).end('hello');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    await use(`http://127.0.0.1:${server.address().port}`, seen);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+describe('limitFetch', () => {
+  it('waits for its turn', () => serve([], {}, async (url, seen) => {
+    const limiter = new Limiter({ limits: { schema: { out: {
+      limits: { count: 100, period: '1s', burst: 1 } } } } });
+    const fetch = limitFetch({ limiter, path: () => ['out'] });
+    const begin = performance.now();
+    const answers = await Promise.all(Array.from({ length: 11 }, (_, i) =>
+      fetch(`${url}/${i}`, { method: 'POST', body: 'x' })));
+    assert.ok(performance.now() - begin >= 99);
+    assert.deepEqual(answers.map(({ status }) => status), Array(11).fill(200));
+    assert.equal(seen.length, 11);
+    assert.match(seen[0], /^POST \/\d+$/);
+    await limiter.close();
+  }));
+
+  it('answers by itself what cannot wait', () => serve([], {},
+    async (url, seen) => {
+      const fetch = limitFetch({ limit: 1, windowMs: '1h', maxWait: '1s' });
+      assert.equal(await (await fetch(url)).text(), 'hello');
+      const denied = await fetch(new Request(url));
+      assert.equal(denied.status, 429);
+      assert.equal((await denied.json())['status'], 429);
+      assert.match(denied.headers.get('retry-after'), /^3(600|5\d\d)$/);
+      assert.equal(seen.length, 1);
+    }));
+
+  it('leaves a server alone that asks for it', async () => {
+    await serve([429], { 'Retry-After': '3600' }, async (url, seen) => {
+      const fetch = limitFetch({ limit: 100 });
+      assert.equal((await fetch(url)).status, 429);
+      const denied = await fetch(url);
+      assert.equal(denied.status, 429);
+      assert.match(denied.headers.get('retry-after'), /^3(600|5\d\d)$/);
+      assert.equal(seen.length, 1);
+      // With more patience it waits, until somebody stops it.
+      const patient = limitFetch({ limit: 100, maxWait: '2h' });
+      assert.equal((await patient(url)).status, 200);
+    });
+    await serve([503, 503, 503], { 'Retry-After': '1' }, async (url, seen) => {
+      const fetch = limitFetch({ limit: 100 });
+      assert.equal((await fetch(url)).status, 503);
+      const begin = performance.now();
+      assert.equal((await fetch(url)).status, 503);
+      assert.ok(performance.now() - begin >= 999);
+      const going = new AbortController();
+      const waits = fetch(url, { signal: going.signal });
+      going.abort(new Error('enough'));
+      await assert.rejects(waits, /enough/);
+      assert.equal(seen.length, 2);
+    });
+    const date = new Date(Date.now() + 3_600_000).toUTCString();
+    await serve([503], { 'Retry-After': date }, async (url, seen) => {
+      const fetch = limitFetch({ limit: 100 });
+      await fetch(url);
+      assert.equal((await fetch(url)).status, 429);
+      assert.equal(seen.length, 1);
+    });
+  });
+
+  it('says what is wrong', () => {
+    for (const [options, message] of [
+      [{}, /limit must be a whole number greater than 0, is undefined/],
+      [{ limit: 1.5 }, /limit must be/], [{ limit: 1, wait: 5 }, /maxWait/],
+      [{ limit: 1, maxWait: 'x' }, /maxWait/],
+      [{ limit: 1, windowMs: '5' }, /windowMs must have a unit/],
+    ]) {
+      assert.throws(() => limitFetch(options), message);
+    }
+    assert.throws(() => limitFetch({ limit: 0 }), ConfigError);
+  });
+});
