@@ -27,6 +27,10 @@ TEST(MemcachedUrl, NamesItsServers) {
   EXPECT_TRUE(srv.tls);
   EXPECT_TRUE(srv.endpoints.empty());
   EXPECT_EQ(srv.srv, "_memcached._tcp.a.org");
+  EXPECT_EQ(srv.refresh, std::chrono::seconds(0));
+  EXPECT_EQ(
+      parse_url("memcached+srv://_m._tcp.a?refresh=86400").value().refresh,
+      std::chrono::hours(24));
   const Url login = parse_url("memcached://alex:p%3Aw@a").value();
   EXPECT_EQ(login.user, "alex");
   EXPECT_EQ(login.password, "p:w");
@@ -58,6 +62,14 @@ TEST(MemcachedUrl, SaysWhatIsWrong) {
   EXPECT_EQ(hosts_of("memcached+srv://"),
             "store: a name must follow, as in "
             "memcached+srv://_memcached._tcp.example.org");
+  EXPECT_EQ(hosts_of("memcached+srv://a.example.org"),
+            hosts_of("memcached+srv://"));
+  for (const char* const query :
+       {"", "refresh", "refresh=", "refresh=0", "refresh=86401", "refresh=-1",
+        "fresh=1", "refresh=9999999999999999999"}) {
+    EXPECT_EQ(hosts_of(std::string("memcached+srv://_m._tcp.a?") + query),
+              "store: only refresh=SECONDS may follow \"?\", 1 to 86400");
+  }
 }
 
 }  // namespace
