@@ -146,7 +146,7 @@ def test_all_mistakes_of_the_environment_are_told(limits):
 def test_a_variable_that_the_library_refuses_is_named(limits):
     assert fails(limits, code=2, LIMITREE_STORE="nope://") == [
         "limitree: LIMITREE_STORE: store: must be memory://, or a URL such as "
-        "shm://myapp or redis://localhost:6379"]
+        "shm://myapp, redis://localhost:6379 or memcached://localhost:11211"]
     line, = fails(limits, code=2, REDIS_URL="redis://me:secret@a:99999")
     assert line == ("limitree: REDIS_URL: port must be 1 to 65535, is "
                     '"99999"')

@@ -295,10 +295,10 @@ TEST(SetOption, RefusesTextsThatRedisWould) {
 
 TEST(SetOption, RefusesStoresThatAreNotThere) {
   const std::string message =
-      "store: must be memory://, or a URL such as shm://myapp or "
-      "redis://localhost:6379";
+      "store: must be memory://, or a URL such as shm://myapp, "
+      "redis://localhost:6379 or memcached://localhost:11211";
   for (const char* value : {"", "memory", "redis", "localhost:6379",
-                            "memcached://user:secret@host", "http://host"}) {
+                            "mongodb://user:secret@host", "http://host"}) {
     EXPECT_EQ(refusal("store", value), message) << value;
   }
 }
