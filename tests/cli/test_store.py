@@ -18,7 +18,7 @@ def test_the_store_may_come_from_the_environment():
     assert "memory://" in good("ping", env=env)
     # The command line takes precedence.
     assert "must be memory://" in bad(
-        2, "ping", "--store", "memcached://a", env=env)
+        2, "ping", "--store", "mongodb://a", env=env)
 
 
 @pytest.mark.parametrize("words", [

@@ -327,7 +327,7 @@ def test_what_is_given_goes_first(app):
     ({"RATELIMIT_STORAGE_URL": "redis://localhost"},
      "'RATELIMIT_STORAGE_URL' is not read, so .*: call it LIMITREE_STORE"),
     ({"RATELIMIT_DEFAULT": 5}, "must be a list of limits, is 5"),
-    ({"LIMITREE_STORE": "memcached://x"}, "store: must be memory"),
+    ({"LIMITREE_STORE": "mongodb://x"}, "store: must be memory"),
     ({"LIMITREE_OPTIONS": {"timeout": "soon"}}, "timeout: must be"),
     ({"LIMITREE_LIMITS": "schema: {view: {}}", "LIMITREE_DEFAULT": "5/s"},
      '"view" is a top-level name'),
