@@ -130,7 +130,7 @@ TEST(Cluster, WaitsForKeysThatMove) {
   fixture.end_move(slot);
   call.join();
   ASSERT_EQ(task.outcome.failure, Failure::kNone) << task.outcome.detail;
-  EXPECT_EQ(task.redis_reply(outcome).elements, 2U);
+  EXPECT_EQ(redis_reply(task.outcome).elements, 2U);
   EXPECT_GT(task.attempts, 1);
 }
 
