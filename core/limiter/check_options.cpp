@@ -107,7 +107,8 @@ Status check_server(const Options& options) {
   Status status = check_tls(redis.tls, uses_tls(options));
   if (status.ok()) status = check_login(redis, is_redis);
   if (!status.ok() || !options.per_second) return status;
-  if (!is_redis) return mismatch("per_second_store", "a store such as redis://");
+  if (!is_redis)
+    return mismatch("per_second_store", "a store such as redis://");
   const redis::Settings& other = *options.per_second;
   status = check_tls(other.tls, other.url.tls);
   if (status.ok()) status = check_login(other, true);
