@@ -136,13 +136,26 @@ std::vector<Option> otlp_options(ServeSettings* s) {
          read_milliseconds("OTEL_METRIC_EXPORT_INTERVAL", reader,
                            &settings->metrics.interval);
        }},
-      {kCollector, "--otlp-headers", text_kind("FIELDS"),
+      {kCollector, "--otlp-headers", secret(text_kind("FIELDS")),
        "OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_TRACES_HEADERS "
        "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
        "fields for both: NAME=VALUE,NAME=VALUE",
-       for_signals<&OtlpSettings::headers>(s),
+       for_signals<&OtlpSettings::headers>(s, secret(text_kind("FIELDS"))),
        [](EnvironmentReader* reader, ServeSettings* settings) {
          read_signals<&OtlpSettings::headers>("HEADERS", reader, settings);
+       }},
+      // Not by file_option(): for two signals, as all these.
+      {kCollector, "--otlp-headers-file", kFile,
+       "OTEL_EXPORTER_OTLP_HEADERS_FILE OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE "
+       "OTEL_EXPORTER_OTLP_METRICS_HEADERS_FILE",
+       "the same in a file, which is read each time",
+       for_signals<&OtlpSettings::headers_file>(s),
+       [](EnvironmentReader* reader, ServeSettings* settings) {
+         for (OtlpSettings* const one : signals_of(settings)) {
+           for (const std::string& name : variables_of(*one, "HEADERS")) {
+             if (auto file = reader->file_of(name)) one->headers_file = *file;
+           }
+         }
        }},
       {kCollector, "--otlp-timeout", kDuration,
        "OTEL_EXPORTER_OTLP_TIMEOUT OTEL_EXPORTER_OTLP_TRACES_TIMEOUT "

@@ -80,8 +80,9 @@ std::string shown(const ServeSettings& settings) {
        << settings.connection.max_age.count() << '\n'
        << static_cast<int>(settings.log.level) << settings.log.json << '\n';
   const auto signal = [&](const OtlpSettings& one) {
-    text << one.endpoint << one.enabled << one.headers << one.timeout.count()
-         << one.ca_file << one.cert_file << one.key_file << '\n';
+    text << one.endpoint << one.enabled << one.headers << one.headers_file
+         << one.timeout.count() << one.ca_file << one.cert_file << one.key_file
+         << '\n';
   };
   signal(settings.trace);
   signal(settings.metrics);
