@@ -2,8 +2,8 @@
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
 whatever file it reads.  So this script gives it many files in one source that
-includes them.  Two files may define the same name, each for its own use: then it
-reads them apart.
+includes them.  Two files may define the same name, each for its own use: then
+it reads them apart.
 
 A batch that passed is not read again until one of its files, a header of those
 folders, its command, .clang-tidy or clang-tidy changes: the build folder

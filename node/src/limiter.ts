@@ -2,9 +2,9 @@
 
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { NONE, checkFlag, checkOptions } from './call_options.js';
-import type {
-  AsyncCallOptions, AsyncReserveOptions, CallOptions, ReserveOptions,
+import {
+  type AsyncCallOptions, type AsyncReserveOptions, type CallOptions, NONE,
+  type ReserveOptions, checkFlag, checkOptions,
 } from './call_options.js';
 import { bindMethods } from './bind.js';
 import { writeFirstTime } from './clock.js';
@@ -25,15 +25,13 @@ import { Names } from './names.js';
 import type {
   Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse, EnvoyStats,
 } from './envoy.js';
-import { closed, native } from './native.js';
-import type { Functions } from './native.js';
+import { type Functions, closed, native } from './native.js';
 import type { Path, PathList, Segment } from './paths.js';
 import { Requests } from './requests.js';
 import type { Reservation } from './reservation.js';
-import { labeled, totals } from './stats.js';
-import type { LimitStats, ReasonStats, Stats } from './stats.js';
-import { Lines } from './waiting.js';
-import type { WaitOptions } from './waiting.js';
+import { type LimitStats, type ReasonStats, type Stats, labeled, totals }
+  from './stats.js';
+import { Lines, type WaitOptions } from './waiting.js';
 import { checkNames, shown } from './words.js';
 
 /** The messages about the store that nobody has taken: [event, text]. */

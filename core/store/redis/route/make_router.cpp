@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <utility>
 
 #include "store/redis/route/cluster_router.hpp"
 #include "store/redis/route/sentinel_router.hpp"
@@ -50,18 +51,7 @@ bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
   return true;
 }
 
-}  // namespace
-
-std::unique_ptr<Router> make_router(const Settings& settings,
-                                    Traffic* traffic) {
-  if (settings.per_second == nullptr) {
-    return make_part_router(settings, traffic);
-  }
-  return std::make_unique<TwoPartRouter>(settings, traffic);
-}
-
-std::unique_ptr<Router> make_part_router(const Settings& settings,
-                                         Traffic* traffic) {
+std::unique_ptr<Router> make_part(const Settings& settings, Traffic* traffic) {
   switch (settings.url.topology) {
     case Topology::kSentinel:
       return std::make_unique<SentinelRouter>(settings, traffic);
@@ -71,6 +61,17 @@ std::unique_ptr<Router> make_part_router(const Settings& settings,
       break;
   }
   return std::make_unique<SingleRouter>(settings, traffic);
+}
+
+}  // namespace
+
+std::unique_ptr<Router> make_router(const Settings& settings,
+                                    Traffic* traffic) {
+  std::unique_ptr<Router> main = make_part(settings, traffic);
+  if (settings.per_second == nullptr) return main;
+  const Settings& other = *settings.per_second;
+  return std::make_unique<TwoPartRouter>(std::move(main), other,
+                                         make_part(other, traffic));
 }
 
 }  // namespace limitree::redis

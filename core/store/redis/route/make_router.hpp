@@ -11,10 +11,8 @@
 
 namespace limitree::redis {
 
-// For a store, and for one of its parts.  Everything must outlive it.
+// Everything must outlive it.
 std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
-std::unique_ptr<Router> make_part_router(const Settings& settings,
-                                         Traffic* traffic);
 
 }  // namespace limitree::redis
 

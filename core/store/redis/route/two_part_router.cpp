@@ -1,15 +1,18 @@
 #include "store/redis/route/two_part_router.hpp"
 
-#include "store/redis/route/make_router.hpp"
+#include <utility>
+
 #include "store/redis/route/slot.hpp"
 #include "store/redis/wire/redis_dialog.hpp"
 
 namespace limitree::redis {
 
-TwoPartRouter::TwoPartRouter(const Settings& settings, Traffic* traffic)
-    : per_second_settings_(*settings.per_second),
-      main_(make_part_router(settings, traffic)),
-      per_second_(make_part_router(per_second_settings_, traffic)) {}
+TwoPartRouter::TwoPartRouter(std::unique_ptr<Router> main,
+                             const Settings& per_second_settings,
+                             std::unique_ptr<Router> per_second)
+    : per_second_settings_(per_second_settings),
+      main_(std::move(main)),
+      per_second_(std::move(per_second)) {}
 
 Router* TwoPartRouter::part(const Target& target) {
   return target.per_second ? per_second_.get() : main_.get();

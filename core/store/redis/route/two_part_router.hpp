@@ -10,15 +10,16 @@
 #include <string_view>
 
 #include "store/redis/common/settings.hpp"
-#include "store/remote/common/traffic.hpp"
 #include "store/remote/route/router.hpp"
 
 namespace limitree::redis {
 
 class TwoPartRouter final : public Router {
  public:
-  // Everything must outlive it.  REQUIRES: settings.per_second.
-  TwoPartRouter(const Settings& settings, Traffic* traffic);
+  // `per_second_settings` are those of that part, and must outlive it.
+  TwoPartRouter(std::unique_ptr<Router> main,
+                const Settings& per_second_settings,
+                std::unique_ptr<Router> per_second);
 
   Node* route(const Target& target) override;
   Router* part(const Target& target) override;
