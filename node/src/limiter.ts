@@ -17,10 +17,10 @@ import { replaceOf } from './limiter_options.js';
 import type { CloseOptions, LimiterOptions, PutOptions, ResetOptions }
   from './limiter_options.js';
 import {
-  ReadLimits, checkLimiterNames, checkRuntime, checkShare, fileUrl, msOf, read,
+  type DescriptorFiles, type FileUrl, type Limits, ReadLimits,
+  checkLimiterNames, checkRuntime, checkShare, fileUrl, msOf, read,
   readDescriptors, readSync, shownLimits, shownStore, textOfNode, textOfOptions,
 } from './limits.js';
-import type { DescriptorFiles, FileUrl, Limits } from './limits.js';
 import { Names } from './names.js';
 import type {
   Descriptor, DescriptorStats, RateLimitOptions, EnvoyResponse, EnvoyStats,
@@ -386,8 +386,7 @@ export class Limiter {
 
   /** For console.log(). */
   [Symbol.for('nodejs.util.inspect.custom')](
-    _depth: number,
-    options: object,
+    _depth: number, options: object,
     inspect: (value: unknown, options: object) => string,
   ): string {
     const { store, closed } = this;
