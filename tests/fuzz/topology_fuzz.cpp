@@ -23,6 +23,8 @@
 namespace {
 
 using namespace limitree::redis;
+using limitree::redis::Reply;
+using limitree::redis::Settings;
 
 void require(bool fact) {
   if (!fact) std::abort();
