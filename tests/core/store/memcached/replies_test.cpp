@@ -180,6 +180,56 @@ TEST_P(RepliesOfServer, ThatRefuseEveryWriteEndInTime) {
   }
 }
 
+// Of two callers the first is written, and others are faster for the second.
+OnLine refusing_the_second(std::string undo, std::atomic<int>* writes) {
+  return [undo = std::move(undo), writes](Peer& peer, std::string_view line) {
+    const bool is_first = line.find("{a}") != line.npos;
+    if (line.starts_with("mg ")) return peer.send("EN\r\n");
+    if (line.starts_with("md ")) return peer.send(undo);
+    if (is_first) ++*writes;
+    peer.send(is_first ? "HD c7\r\n" : "EX\r\n");
+  };
+}
+
+TEST_P(RepliesOfServer, AnUndoWithoutAnAnswerIsNoAdmission) {
+  std::atomic<int> writes = 0;
+  const FakeServer server(serving(refusing_the_second("", &writes)));
+  MemcachedStore store(settings_of(server, std::chrono::seconds(1)), Clock());
+  const Status status =
+      Asker(&store, GetParam()).ask({"a", "b"}, limit_of(5));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), Code::kStoreTimeout);
+  EXPECT_EQ(status.error().reason, std::string("timeout"));
+  EXPECT_EQ(writes, 1);
+}
+
+TEST_P(RepliesOfServer, AnUndoThatFailsEndsTheRequest) {
+  std::atomic<int> writes = 0;
+  const FakeServer server(serving(
+      refusing_the_second("SERVER_ERROR out of memory\r\n", &writes)));
+  MemcachedStore store(settings_of(server, std::chrono::seconds(20)), Clock());
+  const Status status =
+      Asker(&store, GetParam()).ask({"a", "b"}, limit_of(5));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), Code::kStoreTimeout);
+  EXPECT_EQ(status.error().reason, std::string("oom"));
+  EXPECT_EQ(writes, 1);
+}
+
+// It stays charged, once; so the failure is not one that has charged nothing.
+TEST_P(RepliesOfServer, WhatOthersHaveChargedSinceIsNotTakenBack) {
+  std::atomic<int> writes = 0;
+  const FakeServer server(serving(refusing_the_second("EX\r\n", &writes)));
+  MemcachedStore store(settings_of(server, std::chrono::seconds(1)), Clock());
+  const Status status =
+      Asker(&store, GetParam()).ask({"a", "b"}, limit_of(5));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().reason, std::string("timeout"));
+  EXPECT_NE(status.message().find("other callers have changed it"),
+            std::string::npos);
+  EXPECT_EQ(writes, 1);
+}
+
 // What may have been carried out is not sent again.
 TEST_P(RepliesOfServer, AWriteWithoutAnAnswerIsNotRepeated) {
   std::atomic<int> writes = 0;
