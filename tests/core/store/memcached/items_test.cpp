@@ -177,6 +177,15 @@ TEST(MemcachedLogin, IsSentFirst) {
   EXPECT_EQ(code(""), "noauth");
 }
 
+// A server that knows no users stores what it is sent.
+TEST(MemcachedLogin, LeavesNoPasswordBehind) {
+  const MemcachedServer server;
+  MemcachedStore store(
+      store_settings("memcached://alex:s3cret@" + server.host()), Clock());
+  ASSERT_TRUE(store.ping().ok());
+  EXPECT_EQ(server.ask("mg limitree v\r\n"), "EN\r\n");
+}
+
 // A request of a loop, to its end.
 class LoopRequest : public Pending {
  public:
