@@ -104,7 +104,9 @@ class Decision {
   Status decide_levels();
   void load_buckets(ItemBucket* buckets, std::vector<std::string>* names,
                     std::uint32_t* bucket_of) const;
+  void wait_for_own_clock();
   void forget_levels(FamilyItem* family);
+  std::int64_t ttl_of(const Item& item) const;
   Status save(FamilyItem* family);
   void take(FamilyItem* family, Response* response);
   bool takes_back() const;
