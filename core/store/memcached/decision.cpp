@@ -91,8 +91,8 @@ bool Decision::find_servers() {
   return true;
 }
 
-// Makes the parts of a phase, one for each server.  If memory runs out, those of
-// the last one stay.
+// Makes the parts of a phase, one for each server.  If memory runs out, those
+// of the last one stay.
 Decision::Step Decision::send(Phase phase) {
   std::vector<Part> parts;
   for (std::uint32_t i = 0; i < families_.size(); ++i) {
@@ -181,8 +181,7 @@ void Decision::take(FamilyItem* family, Response* response) {
     case Phase::kUndo:
       // What has been evicted by now is full again.
       family->lost = response->kind == Answer::kExists;
-      family->written =
-          family->lost || response->kind == Answer::kError;
+      family->written = family->lost || response->kind == Answer::kError;
       break;
   }
 }

@@ -66,8 +66,7 @@ Status Decision::load(FamilyItem* family) {
 // Until it is over by the clocks of all that may use it.
 std::int64_t Decision::ttl_of(const Item& item) const {
   const Instant over = std::max(item.over(), item.latest);
-  return ttl_for(
-      saturating_sub(saturating_add(over, kMostBehind), read_at_));
+  return ttl_for(saturating_sub(saturating_add(over, kMostBehind), read_at_));
 }
 
 // Sets the names of all levels in their items, and which bucket each has.

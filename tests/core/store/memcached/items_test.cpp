@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -310,6 +312,47 @@ TEST_F(MemcachedItems, OfALoopThatEndsAreCancelled) {
     cancelled += one->outcome->code() == Code::kCancelled ? 1 : 0;
   }
   EXPECT_GT(cancelled, 0);
+}
+
+// Whoever has the turn at fork() has it in the parent only.
+TEST_F(MemcachedItems, AChildOfForkWaitsForNobody) {
+  const Limit limit = simple_limit(hours(1), 1000);
+  const std::unique_ptr<StoreLoop> loop = store_.new_loop();
+  std::vector<std::unique_ptr<LoopRequest>> requests;
+  const auto start = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      requests.push_back(
+          std::make_unique<LoopRequest>(loop.get(), limit, "alex"));
+      Status status;
+      store_.start(requests.back().get(), &status);
+    }
+  };
+  const auto is_done = [](const auto& one) { return one->outcome.has_value(); };
+  const auto run_until = [&](const auto& is_so) {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(30);
+    while (!is_so()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      pollfd watched{loop->fd(), POLLIN, 0};
+      poll(&watched, 1, 1000);
+      loop->run();
+    }
+    return true;
+  };
+  const auto all_done = [&] { return std::ranges::all_of(requests, is_done); };
+  start(100);
+  ASSERT_TRUE(
+      run_until([&] { return std::ranges::any_of(requests, is_done); }));
+  ASSERT_FALSE(all_done());
+  const pid_t child = fork();
+  if (child == 0) {
+    requests.clear();
+    start(20);
+    _exit(run_until(all_done) ? 0 : 1);
+  }
+  EXPECT_TRUE(run_until(all_done));
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace
