@@ -56,8 +56,8 @@ Monotonic SrvServers::take_answer(Monotonic now) {
   if (!detail_.empty()) return after(now, kRetryTime);
   SrvList& found = done->list();
   if (servers_ != found.servers) {
-    servers_ = std::move(found.servers);
-    listener_(servers_);
+    listener_(found.servers);
+    servers_ = std::move(found.servers);  // if it did not throw
   }
   return after(now,
                refresh_ > Duration::zero()

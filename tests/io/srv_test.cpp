@@ -7,7 +7,9 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "io/name_server.hpp"
@@ -278,6 +280,21 @@ TEST(SrvServers, FailuresKeepTheLastList) {
   ask(&servers, now + SrvServers::kRetryTime);
   EXPECT_EQ(told.last, "a.test:8 ");
   EXPECT_EQ(servers.detail(), "");
+}
+
+TEST(SrvServers, WhatTheListenerHasNotTakenIsToldAgain) {
+  Names names;
+  names.serve(7);
+  bool fails = true;
+  std::string told;
+  SrvServers servers(kName, kOneSecond, [&](const std::vector<Endpoint>& list) {
+    if (std::exchange(fails, false)) throw std::bad_alloc();
+    told = texts_of(list);
+  });
+  Monotonic now = steady_now();
+  EXPECT_THROW(ask(&servers, now), std::bad_alloc);
+  ask(&servers, now += kOneSecond);
+  EXPECT_EQ(told, "a.test:7 ");
 }
 
 TEST(SrvServers, OneQuestionAtATime) {

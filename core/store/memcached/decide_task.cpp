@@ -19,7 +19,11 @@ bool DecideTask::accepts(const remote::Outcome& outcome) {
 DecideTask::Step DecideTask::answered(remote::Outcome outcome) {
   const bool ends = decision_.answered(at_, outcome);
   if (is_out_of_time(outcome.failure)) return {};
-  if (ends || ++at_ == decision_.parts().size()) return begin(decision_.next());
+  if (ends || at_ + 1 == decision_.parts().size()) {
+    at_ = 0;  // also if memory runs out
+    return begin(decision_.next());
+  }
+  ++at_;
   target_.node = part().node;
   return {Step::Kind::kSend};
 }

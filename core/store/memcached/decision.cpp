@@ -68,10 +68,6 @@ void Decision::make_families() {
   if (families_.size() > 1) std::ranges::sort(families_, {}, &FamilyItem::key);
 }
 
-const std::vector<Decision::Part>& Decision::parts() const {
-  return refund_ != nullptr ? refund_->parts() : parts_;
-}
-
 Decision::Step Decision::start() { return read(); }
 
 Decision::Step Decision::read() {
@@ -95,22 +91,21 @@ bool Decision::find_servers() {
   return true;
 }
 
-// Makes the parts of a phase, one for each server.
+// Makes the parts of a phase, one for each server.  If memory runs out, those
+// of the last one stay.
 Decision::Step Decision::send(Phase phase) {
-  phase_ = phase;
-  conflict_ = false;
-  parts_.clear();
+  std::vector<Part> parts;
   for (std::uint32_t i = 0; i < families_.size(); ++i) {
     const FamilyItem& family = families_[i];
     const bool takes_part =
-        phase == Phase::kUndo ? family.written
+        phase == Phase::kUndo ? family.written && !family.lost
         : phase == Phase::kRead
             ? !family.written
             : family.write != FamilyItem::Write::kNone && !family.written;
     if (!takes_part) continue;
-    auto part = std::ranges::find(parts_, family.node, &Part::node);
-    if (part == parts_.end()) {
-      part = parts_.insert(part, {family.node, {}, 0, {}});
+    auto part = std::ranges::find(parts, family.node, &Part::node);
+    if (part == parts.end()) {
+      part = parts.insert(part, {family.node, {}, 0, {}});
     }
     ++part->replies;
     part->families.push_back(i);
@@ -126,12 +121,14 @@ Decision::Step Decision::send(Phase phase) {
         break;
     }
   }
-  return parts_.empty() ? next() : Step{Step::Kind::kSend};
+  phase_ = phase;
+  conflict_ = false;
+  if (parts.empty()) return next();
+  parts_ = std::move(parts);
+  return {Step::Kind::kSend};
 }
 
 bool Decision::answered(std::size_t part, const Outcome& outcome) {
-  if (refund_ != nullptr) return refund_->answered(part, outcome);
-  in_time_ &= !is_out_of_time(outcome.failure);
   const std::vector<std::uint32_t>& families = parts_[part].families;
   if (outcome.fate == Outcome::Fate::kAnswered) {
     Responses& responses = responses_of(outcome);
@@ -139,15 +136,29 @@ bool Decision::answered(std::size_t part, const Outcome& outcome) {
       take(&families_[families[i]], &responses[i]);
     }
   }
-  if (outcome.failure != Failure::kNone && phase_ != Phase::kUndo &&
-      status_.ok()) {
-    const std::string where = parts_[part].node->endpoint().text();
-    const bool is_late =
-        attempts_ > 0 && !in_time_ &&
-        (phase_ == Phase::kRead || outcome.fate == Outcome::Fate::kNotSent);
-    status_ = is_late ? conflicted() : failure_of(outcome, where);
+  if (outcome.failure != Failure::kNone && status_.ok()) {
+    status_ = failed(outcome, parts_[part].node->endpoint().text());
   }
   return phase_ != Phase::kUndo && (conflict_ || !status_.ok());
+}
+
+Status Decision::failed(const Outcome& outcome, const std::string& where) {
+  const bool is_late =
+      attempts_ > 0 && is_out_of_time(outcome.failure) &&
+      (phase_ == Phase::kRead || outcome.fate == Outcome::Fate::kNotSent);
+  if (is_late) return conflicted();
+  Status status = failure_of(outcome, where);
+  if (phase_ != Phase::kUndo || status.code() == Code::kStoreProtocol) {
+    return status;
+  }
+  // What is charged may stay so.
+  Error error = status.error();
+  error.code = Code::kStoreTimeout;
+  return Status(std::move(error));
+}
+
+bool Decision::has_charged() const {
+  return std::ranges::any_of(families_, &FamilyItem::written);
 }
 
 // Takes the response to the line of a family.
@@ -169,14 +180,8 @@ void Decision::take(FamilyItem* family, Response* response) {
       break;
     case Phase::kUndo:
       // What has been evicted by now is full again.
-      if (response->kind == Answer::kExists) {
-        const auto index =
-            static_cast<std::uint32_t>(family - families_.data());
-        debts_.push_back({index, Operation::kRefund});
-        if (plan_->operation == Operation::kReserve) {
-          debts_.push_back({index, Operation::kSettle});
-        }
-      }
+      family->lost = response->kind == Answer::kExists;
+      family->written = family->lost || response->kind == Answer::kError;
       break;
   }
 }
@@ -187,65 +192,20 @@ bool Decision::takes_back() const {
 }
 
 Decision::Step Decision::next() {
-  if (refund_ != nullptr) {
-    const Step step = refund_->next();
-    return step.kind == Step::Kind::kDone ? refund() : step;
-  }
   switch (phase_) {
     case Phase::kRead:
       return status_.ok() ? decide() : Step{};
     case Phase::kWrite:
-      if (status_.ok() && !conflict_) return {};
-      return takes_back() && in_time_ ? send(Phase::kUndo) : settle();
+      is_done_ = status_.ok() && !conflict_;
+      if (is_done_) return {};
+      return takes_back() ? send(Phase::kUndo) : settle();
     case Phase::kUndo:
-      break;
+      return settle();
   }
-  // What could not be undone stays charged.
-  for (FamilyItem& family : families_) family.written = false;
-  return refund();
+  return {};
 }
 
-Decision::Step Decision::resumed() {
-  return refund_ != nullptr ? refund_->resumed() : read();
-}
-
-// Gives back what could not be undone, one debt after the other.
-Decision::Step Decision::refund() {
-  refund_.reset();
-  while (!debts_.empty() && in_time_) {
-    make_refund(debts_.back());
-    debts_.pop_back();
-    if (refund_plan_->levels.empty()) continue;
-    refund_ =
-        std::make_unique<Decision>(refund_plan_.get(), Kind::kDecide, context_);
-    refund_->has_turn_ = true;
-    const Step step = refund_->start();
-    if (step.kind != Step::Kind::kDone) return step;
-    refund_.reset();
-  }
-  return settle();
-}
-
-// What was charged by the attempt that is given up; what was held is settled
-// with nothing used.
-void Decision::make_refund(const Debt& debt) {
-  const FamilyItem& family = families_[debt.family];
-  const bool cancels = debt.operation == Operation::kSettle;
-  refund_plan_ = std::make_unique<Plan>(debt.operation);
-  refund_plan_->reservation = plan_->reservation;
-  for (const Segment& segment : plan_->segments) {
-    refund_plan_->segments.push_back(segment);
-  }
-  for (std::uint32_t i = 0; i < family.levels; ++i) {
-    const Level& level = plan_->levels[order_[family.first + i]];
-    const bool held =
-        plan_->operation == Operation::kReserve && level.limit->holds();
-    if (!level.verdict.charged || held != cancels) continue;
-    refund_plan_->add_level(level.limit, level.first, level.depth,
-                            cancels ? 0 : level.cost);
-    refund_plan_->levels.back().again = level.again;
-  }
-}
+Decision::Step Decision::resumed() { return read(); }
 
 // Ends a request that has failed, and starts the others again.
 Decision::Step Decision::settle() {
@@ -266,12 +226,17 @@ Decision::Step Decision::take_turn() {
   return read();
 }
 
+Status Decision::take_status() {
+  return status_.ok() && !is_done_ ? conflicted() : std::move(status_);
+}
+
+// Only a conflict that has charged nothing has that name.
 Status Decision::conflicted() const {
-  return Status(
-      Error{Code::kStoreTimeout,
-            {families_[contested_].key + ": other callers have changed it " +
-             std::to_string(attempts_) + " times"},
-            failure_name(Failure::kConflict)});
+  return Status(Error{
+      Code::kStoreTimeout,
+      {families_[contested_].key + ": other callers have changed it " +
+       std::to_string(attempts_) + " times"},
+      failure_name(has_charged() ? Failure::kTimeout : Failure::kConflict)});
 }
 
 Decision::Step Decision::decide() {

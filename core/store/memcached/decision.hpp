@@ -1,14 +1,15 @@
 // One request of the limiter through memcached: reads its families, decides,
 // and writes what has changed, each on the condition that nobody else has.
 //
-//   read -> decide -> (write -> (undo -> refund ->) read ...)
+//   read -> decide -> (write -> (undo ->) read ...)
 //
 // If others were faster, it starts again once no other caller of this process
 // competes for the same family, and then after a short pause each time.  What
 // it had written to other families by then is taken back: the old bytes, if
-// nobody has changed the item since; or else it is read again, and a refund
-// written.  So the admitted total never exceeds a limit: what was charged for a
-// moment can deny another request, but not admit one.
+// nobody has changed the item since.  Else it stays charged, and is not charged
+// again: time may have given some of it back already.  So the admitted total
+// never exceeds a limit: what was charged can deny another request, but not
+// admit one.
 //
 // Operations that are never denied leave what they have written: each of their
 // families is independent of the others.
@@ -70,7 +71,7 @@ class Decision {
   };
 
   remote::Task::Step start();
-  const std::vector<Part>& parts() const;
+  const std::vector<Part>& parts() const { return parts_; }
   // What became of a part.  True: the others that have not been sent need not
   // be.
   bool answered(std::size_t part, const remote::Outcome& outcome);
@@ -86,36 +87,32 @@ class Decision {
   // There was no time for that.
   void give_up() { status_ = conflicted(); }
 
-  Status take_status() { return std::move(status_); }
+  // Ok only if all that was to be written is.
+  Status take_status();
 
  private:
   using Step = remote::Task::Step;
   enum class Phase : std::uint8_t { kRead, kWrite, kUndo };
-
-  // A family, and how what it was charged is given back.
-  struct Debt {
-    std::uint32_t family;
-    Operation operation;
-  };
 
   void make_families();
   Step send(Phase phase);
   Step read();
   bool find_servers();
   Step decide();
-  Step take_back();
-  Step refund();
   Step settle();
   Status load(FamilyItem* family);
   Status decide_levels();
   void load_buckets(ItemBucket* buckets, std::vector<std::string>* names,
                     std::uint32_t* bucket_of) const;
+  void wait_for_own_clock();
   void forget_levels(FamilyItem* family);
+  std::int64_t ttl_of(const Item& item) const;
   Status save(FamilyItem* family);
   void take(FamilyItem* family, Response* response);
   bool takes_back() const;
+  bool has_charged() const;  // with anything
+  Status failed(const remote::Outcome& outcome, const std::string& where);
   Status conflicted() const;
-  void make_refund(const Debt& debt);
 
   Plan* const plan_;
   const Kind kind_;
@@ -133,12 +130,8 @@ class Decision {
   std::uint32_t contested_ = 0;  // the last family that others were faster for
   bool wants_turn_ = false;
   bool has_turn_ = false;
-  bool in_time_ = true;
+  bool is_done_ = false;
   Status status_;
-  // What is to be given back, and the one under way.
-  std::vector<Debt> debts_;
-  std::unique_ptr<Plan> refund_plan_;
-  std::unique_ptr<Decision> refund_;
 };
 
 }  // namespace limitree::memcached

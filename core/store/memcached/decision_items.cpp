@@ -44,12 +44,16 @@ Status Decision::load(FamilyItem* family) {
                                   : failure(Failure::kNoDecision, wrong);
   }
   const Instant latest = family->item.latest;
-  family->old_ttl = ttl_for(saturating_sub(family->item.over(), read_at_));
+  family->old_ttl = ttl_of(family->item);
   // A caller may set its own clock back, as tests do.
   const bool is_set_back =
       context_.writer != 0 && family->item.writer == context_.writer;
   if (latest <= now_ || is_set_back) return {};
   if (saturating_sub(latest, read_at_) > kMostBehind) {
+    if (kind_ == Kind::kForget) {  // the latest instant, too
+      family->item = {};
+      return {};
+    }
     return failure(Failure::kClock,
                    "the clock of this process shows " + text_of(read_at_) +
                        ", and another one has used it at " + text_of(latest));
@@ -57,6 +61,12 @@ Status Decision::load(FamilyItem* family) {
   now_ = latest;
   writer_ = family->item.writer;
   return {};
+}
+
+// Until it is over by the clocks of all that may use it.
+std::int64_t Decision::ttl_of(const Item& item) const {
+  const Instant over = std::max(item.over(), item.latest);
+  return ttl_for(saturating_sub(saturating_add(over, kMostBehind), read_at_));
 }
 
 // Sets the names of all levels in their items, and which bucket each has.
@@ -80,7 +90,9 @@ void Decision::load_buckets(ItemBucket* buckets,
         if (!is_new) continue;
       }
       const std::size_t field = family.item.find(name);
-      if (field != Item::kNone) buckets[index].load(family.item.fields[field]);
+      if (field != Item::kNone) {
+        buckets[index].load(family.item.fields[field], *level.limit, now_);
+      }
     }
   }
 }
@@ -103,6 +115,7 @@ Status Decision::decide_levels() {
       [&](std::size_t i) { return buckets[bucket_of[i]].place(); },
       [] { return Status(); });
   if (!status.ok()) return status;
+  wait_for_own_clock();
   std::vector<bool> saved(count);  // of each bucket
   for (FamilyItem& family : families_) {
     if (family.written) continue;
@@ -129,6 +142,19 @@ Status Decision::decide_levels() {
   return {};
 }
 
+// The clock of this process may be behind: it has to get there first.
+void Decision::wait_for_own_clock() {
+  const Duration late = saturating_sub(now_, read_at_);
+  const auto add = [late](Duration* wait) {
+    if (*wait > Duration::zero() && *wait < kNever - late) *wait += late;
+  };
+  for (Level& level : plan_->levels) {
+    add(&level.verdict.retry_after);
+    add(&level.verdict.reset_after);
+    add(&level.verdict.next_after);
+  }
+}
+
 void Decision::forget_levels(FamilyItem* family) {
   if (!family->exists || family->written) return;
   family->write = FamilyItem::Write::kSet;
@@ -150,11 +176,12 @@ Status Decision::save(FamilyItem* family) {
   std::erase_if(item.fields, [this](const Field& field) {
     return field.over <= now_ && field.holds.empty();
   });
-  if (item.fields.empty()) {
+  if (item.fields.empty() && item.latest == kLongAgo) {
     family->write =
         family->exists ? FamilyItem::Write::kDelete : FamilyItem::Write::kNone;
     return {};
   }
+  // Without a field it still says for whom its buckets are full by now.
   std::ranges::sort(item.fields, {}, &Field::name);
   item.latest = now_;
   item.writer = writer_;
@@ -165,7 +192,7 @@ Status Decision::save(FamilyItem* family) {
                      family->key + ": an item of " +
                          std::to_string(family->next.size()) + " bytes");
   }
-  family->ttl = ttl_for(saturating_sub(item.over(), read_at_));
+  family->ttl = ttl_of(item);
   if (context_.clock.is_callers()) {
     for (std::int64_t* const ttl : {&family->ttl, &family->old_ttl}) {
       if (*ttl != 0) *ttl = std::max(*ttl, kCallersTtl);

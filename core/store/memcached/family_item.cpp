@@ -77,8 +77,7 @@ void FamilyItem::append_undo(std::string* out) const {
     return;
   }
   append_set(key, bytes, old_ttl, out);
-  write == Write::kDelete ? void(out->append(" ME"))
-                          : append_cas(written_cas, out);
+  append_cas(written_cas, out);
   out->append("\r\n").append(bytes).append("\r\n");
 }
 

@@ -40,7 +40,7 @@ struct FamilyItem {
   // there being no item.
   void append_get(std::string* out) const;
   void append_write(bool wants_cas, std::string* out) const;
-  // What undoes append_write().
+  // What undoes append_write() of new bytes.
   void append_undo(std::string* out) const;
 };
 

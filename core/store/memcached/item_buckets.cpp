@@ -43,6 +43,19 @@ std::uint64_t load_holds(const Field& field) {
   return link;
 }
 
+// Of a cell of GCRA.
+Instant tat_of(const Field& field, const Rate& rate, Instant now) {
+  const Instant tat{Duration(field.start)};
+  std::int64_t held = 0;
+  for (const Hold& hold : field.holds) {
+    held = std::min(held + std::int64_t{hold.units}, rate.capacity);
+  }
+  if (held == 0) return tat;
+  return std::min(
+      saturating_add(std::max(tat, now), rate.emission_interval * held),
+      saturating_add(now, rate.burst_offset()));
+}
+
 void save_log(const LogBlock& block, Field* field) {
   const LogBlock::Head& head = block.head();
   field->entries.clear();
@@ -74,13 +87,24 @@ ItemBucket::~ItemBucket() {
   if (Cell* const cell = cells_.find(kTag)) CellMemory::discard(cell);
 }
 
-void ItemBucket::load(const Field& field) {
-  if (field.kind == Field::Kind::kTat) {
+void ItemBucket::load(const Field& field, const Limit& limit, Instant now) {
+  if (field.kind == Field::Kind::kTat && !limit.holds()) {
     buckets_.insert({kTag, field.over}, {}, {});
+    return;
+  }
+  if (limit.algorithm == Algorithm::kGcra && !limit.holds()) {
+    buckets_.insert({kTag, tat_of(field, limit.rate, now)}, {}, {});
     return;
   }
   Cell cell{};
   cell.tag = kTag;
+  if (field.kind == Field::Kind::kTat) {
+    cell.set_over(ceil_micros(field.over));
+    cell.start = field.over.time_since_epoch().count();
+    cell.units = {1, 0};
+    cells_.insert(cell, {}, {});
+    return;
+  }
   cell.set_over(field.over);
   cell.start = field.start;
   cell.units = {field.current, field.previous};
@@ -99,6 +123,7 @@ bool ItemBucket::save(bool is_cell, Instant now, Field* field) {
     if (bucket == nullptr || bucket->is_over(now)) return false;
     field->kind = Field::Kind::kTat;
     field->over = bucket->tat;
+    field->holds.clear();
     return true;
   }
   const Cell* const cell = cells_.find(kTag);

@@ -9,6 +9,7 @@
 #include <new>
 #include <span>
 
+#include "base/limit.hpp"
 #include "base/status.hpp"
 #include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
@@ -72,8 +73,12 @@ class ItemBucket {
   ItemBucket(const ItemBucket&) = delete;
   ItemBucket& operator=(const ItemBucket&) = delete;
 
+  // A GCRA with `hold` and one without have the same name: while processes
+  // differ in that, each reads what the other has written.  What is held counts
+  // as used then.
+  //
   // REQUIRES: it is empty.
-  void load(const Field& field);
+  void load(const Field& field, const Limit& limit, Instant now);
 
   // Sets all of *field but its name, from a cell or a bucket.  Returns false if
   // nothing is left of that at `now`.

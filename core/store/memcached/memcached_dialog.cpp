@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/digits.hpp"
+
 namespace limitree::memcached {
 
 using remote::Command;
@@ -44,11 +46,12 @@ bool is_in_step(std::string_view line) { return line.starts_with(kServer); }
 
 }  // namespace
 
-// Its own file of users takes any key.
+// Its own file of users takes any key.  A server without one stores it: then it
+// has expired already, so that nobody can read the password.
 bool MemcachedDialog::greet(std::string* out) {
   if (url_.password.empty()) return true;
   const std::string login = url_.user + " " + url_.password;
-  out->append("set limitree 0 0 " + std::to_string(login.size()) + "\r\n");
+  out->append("set limitree 0 -1 " + std::to_string(login.size()) + "\r\n");
   out->append(login).append("\r\n");
   logging_in_ = true;
   return false;
@@ -66,10 +69,17 @@ remote::Dialog::Event MemcachedDialog::greeted(const Response& response) {
 }
 
 void MemcachedDialog::push(Command* command, bool /*asking*/) {
+  const std::string_view bytes = command->bytes();
   const std::uint64_t begin = outbox_.end();
-  outbox_.tail()->append(command->bytes());
-  command->set_place(gone_ + due_.size());
-  due_.push_back({command, begin, outbox_.end(), command->replies()});
+  due_.push_back({command, begin, begin + bytes.size(), command->replies()});
+  // A line whose reply nobody expects would shift all later ones.
+  try {
+    outbox_.tail()->append(bytes);
+  } catch (...) {
+    due_.pop_back();
+    throw;
+  }
+  command->set_place(gone_ + due_.size() - 1);
 }
 
 bool MemcachedDialog::abandon(const Command* command) {
@@ -107,14 +117,49 @@ void MemcachedDialog::fail(Failure failure, const std::string& detail) {
   }
 }
 
+// How much must have been sent before such a response to the next line of the
+// first command: all of the line, which has its value after it if it is an ms.
+// A server refuses an item that is too large before its bytes have come.
+std::uint64_t MemcachedDialog::sent_for(const Response& response) const {
+  const Due& due = due_.front();
+  if (due.end <= outbox_.sent()) return due.end;
+  constexpr std::string_view kLineEnd = "\r\n";
+  // Nothing of a command is dropped before all of it has been sent.
+  const std::string_view bytes = outbox_.between(due.begin, due.end);
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i <= responses_->size(); ++i) {
+    begin = end;
+    end = bytes.find(kLineEnd, begin);
+    if (end == bytes.npos) return due.end;
+    const std::string_view line = bytes.substr(begin, end - begin);
+    end += kLineEnd.size();
+    if (!line.starts_with("ms ")) continue;
+    std::size_t size = 0;
+    const std::string_view rest = line.substr(line.find(' ', 3) + 1);
+    read_digits(rest.substr(0, rest.find(' ')), &size);
+    end += size + kLineEnd.size();
+  }
+  const bool is_error = response.kind == Response::Kind::kError;
+  return due.begin + (is_error ? begin + 1 : end);
+}
+
+bool MemcachedDialog::is_asked_for(const Response& response) const {
+  return !due_.empty() && outbox_.sent() >= sent_for(response);
+}
+
 remote::Dialog::Event MemcachedDialog::next() {
+  if (is_whole()) return answer();  // memory ran out then
+  // Before anything is taken that must not be lost.
+  if (responses_ == nullptr) responses_ = std::make_unique<Responses>();
+  if (!due_.empty()) responses_->reserve(due_.front().replies);
   std::optional<Response> response = reader_.next();
   if (!response) {
     if (!reader_.failed()) return Event::kNothing;
     return fail_with(Failure::kProtocol, reader_.detail());
   }
   if (logging_in_) return greeted(*response);
-  if (due_.empty() || due_.front().end > outbox_.sent()) {
+  if (!is_asked_for(*response)) {
     const bool is_error = response->kind == Response::Kind::kError;
     const Failure failure =
         is_error ? failure_of_line(response->text) : Failure::kOther;
@@ -126,13 +171,8 @@ remote::Dialog::Event MemcachedDialog::next() {
     return fail_with(failure == Failure::kOther ? Failure::kProtocol : failure,
                      detail_of(response->text));
   }
-  if (responses_ == nullptr) {
-    responses_ = std::make_unique<Responses>();
-    responses_->reserve(due_.front().replies);
-  }
   responses_->push_back(std::move(*response));
-  return responses_->size() < due_.front().replies ? Event::kAnswered
-                                                   : answer();
+  return is_whole() ? answer() : Event::kAnswered;
 }
 
 // The failure is that of the first line that has one; the other lines have been

@@ -55,6 +55,12 @@ class MemcachedDialog final : public remote::Dialog {
   };
 
   Event greeted(const Response& response);
+  bool is_asked_for(const Response& response) const;
+  std::uint64_t sent_for(const Response& response) const;
+  bool is_whole() const {
+    return responses_ != nullptr && !due_.empty() &&
+           responses_->size() == due_.front().replies;
+  }
   Event answer();
 
   const Url& url_;

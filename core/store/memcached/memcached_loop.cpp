@@ -1,7 +1,9 @@
 #include "store/memcached/memcached_loop.hpp"
 
 #include <algorithm>
+#include <new>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "store/memcached/decide_task.hpp"
@@ -27,6 +29,9 @@ class MemcachedLoop::Ticket final : public remote::AsyncTask {
   void complete() {
     pending_->complete(status.ok() ? task_.take_status() : std::move(status));
   }
+  void complete(Code code, const char* why) {
+    pending_->complete(Status(code, why));
+  }
 
   std::optional<std::size_t> turn;  // if it has one
 
@@ -37,11 +42,49 @@ class MemcachedLoop::Ticket final : public remote::AsyncTask {
   const Monotonic end_;
 };
 
+// Waits for the time of a ticket that waits for its turn.
+class MemcachedLoop::Alarm final : public remote::AsyncTask {
+ public:
+  Alarm(std::size_t of, std::uint64_t number, Duration time)
+      : turn(of), id(number), pause_(time) {}
+
+  remote::Task* task() override { return &pause_; }
+
+  const std::size_t turn;
+  const std::uint64_t id;
+
+ private:
+  class Pause final : public remote::Task {
+   public:
+    explicit Pause(Duration time) : time_(time) {}
+
+    Step start() override { return {Step::Kind::kPause, time_}; }
+    Step resumed() override { return {}; }
+    Step answered(remote::Outcome /*outcome*/) override { return {}; }
+    std::string_view bytes() const override { return {}; }
+    const remote::Target& target() const override { return target_; }
+
+   private:
+    const Duration time_;
+    const remote::Target target_;
+  };
+
+  Pause pause_;
+};
+
 MemcachedLoop::MemcachedLoop(remote::Router* router, const Settings& settings)
     : settings_(settings),
-      loop_(router, settings, [this](Tasks tasks) { finished(tasks); }) {}
+      loop_(router, settings, [this](Tasks tasks) { finished(tasks); }) {
+  watch_forks();
+}
 
-MemcachedLoop::~MemcachedLoop() = default;
+MemcachedLoop::~MemcachedLoop() { unwatch_forks(); }
+
+// Who has a turn is the parent's.
+void MemcachedLoop::after_fork_in_child() {
+  turns_.clear();
+  mutex_.unlock();
+}
 
 void MemcachedLoop::start(Pending* pending, const Context& context) {
   const Duration time =
@@ -50,48 +93,134 @@ void MemcachedLoop::start(Pending* pending, const Context& context) {
 }
 
 void MemcachedLoop::finished(Tasks tasks) {
-  for (std::unique_ptr<remote::AsyncTask>& task : tasks) {
-    finish(std::unique_ptr<Ticket>(static_cast<Ticket*>(task.release())));
+  for (Owned& task : tasks) {
+    if (const auto* const alarm = dynamic_cast<Alarm*>(task.get())) {
+      if (alarm->status.ok()) ring(*alarm);
+    } else {
+      finish(std::move(task));
+    }
   }
 }
 
-void MemcachedLoop::finish(std::unique_ptr<Ticket> ticket) {
-  const bool is_over = !ticket->status.ok();  // and so is the loop
-  if (!is_over && ticket->task()->wants_turn()) {
-    const std::size_t hash = ticket->task()->turn();
-    const auto [queue, is_first] = turns_.try_emplace(hash);
-    if (!is_first) return queue->second.push_back(std::move(ticket));
-    ticket->turn = hash;
-    return go_on(std::move(ticket));
+void MemcachedLoop::finish(Owned owned) {
+  auto& ticket = static_cast<Ticket&>(*owned);
+  const bool is_over = !ticket.status.ok();  // and so is the loop
+  if (!is_over && ticket.task()->wants_turn()) {
+    return wait(std::move(owned), ticket.task()->turn());
   }
-  if (ticket->turn) pass(*ticket->turn, is_over);
-  ticket->complete();
+  if (ticket.turn) pass(*ticket.turn, is_over);
+  ticket.complete();
+}
+
+// Until it has its turn, which may be at once.
+void MemcachedLoop::wait(Owned owned, std::size_t turn) {
+  auto& ticket = static_cast<Ticket&>(*owned);
+  try {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_first] = turns_.try_emplace(turn);
+    if (!is_first) {
+      place->second.waiting.push_back(std::move(owned));
+    } else {
+      ticket.turn = turn;
+    }
+  } catch (const std::bad_alloc&) {
+    return ticket.complete(Code::kOutOfMemory, "no memory to wait");
+  }
+  if (owned == nullptr) return set_alarm(turn);
+  if (!go_on(&owned)) pass(turn, false);
+}
+
+// If there is no memory for it, they wait for their turn alone.
+void MemcachedLoop::set_alarm(std::size_t turn) {
+  Duration time{};
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = turns_.find(turn);
+    if (found == turns_.end() || found->second.waiting.empty() ||
+        found->second.alarm != 0) {
+      return;
+    }
+    time = static_cast<Ticket&>(*found->second.waiting.front()).time_left();
+    id = found->second.alarm = ++alarms_;
+  }
+  try {
+    // A pause that does not end before its task is one that ends with it.
+    loop_.start(std::make_unique<Alarm>(turn, id, time), Duration::max() / 4);
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mutex_);
+    const auto found = turns_.find(turn);
+    if (found != turns_.end() && found->second.alarm == id) {
+      found->second.alarm = 0;
+    }
+  }
+}
+
+// Those whose time is over have not had their turn in time.
+void MemcachedLoop::ring(const Alarm& alarm) {
+  while (true) {
+    Owned late;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = turns_.find(alarm.turn);
+      // It may be another turn by now.
+      if (found == turns_.end() || found->second.alarm != alarm.id) return;
+      std::deque<Owned>& waiting = found->second.waiting;
+      const auto is_late = [](const Owned& one) {
+        return static_cast<Ticket&>(*one).time_left() == Duration::zero();
+      };
+      const auto first = std::ranges::find_if(waiting, is_late);
+      if (first == waiting.end()) {
+        found->second.alarm = 0;
+        break;
+      }
+      late = std::move(*first);
+      waiting.erase(first);
+    }
+    auto& ticket = static_cast<Ticket&>(*late);
+    ticket.task()->give_up();
+    ticket.complete();
+  }
+  set_alarm(alarm.turn);
 }
 
 // To the next one; or to nobody, because the loop is over.
 void MemcachedLoop::pass(std::size_t turn, bool is_over) {
-  const auto found = turns_.find(turn);
-  Queue& queue = found->second;
-  if (is_over) {
-    for (const std::unique_ptr<Ticket>& one : std::exchange(queue, {})) {
-      one->status = Status(Code::kCancelled, "the store is closed");
-      one->complete();
+  while (true) {
+    Owned next;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = turns_.find(turn);
+      if (found == turns_.end()) return;
+      std::deque<Owned>& waiting = found->second.waiting;
+      if (waiting.empty()) {
+        turns_.erase(found);
+        return;
+      }
+      next = std::move(waiting.front());
+      waiting.pop_front();
     }
+    auto& ticket = static_cast<Ticket&>(*next);
+    if (is_over) {
+      ticket.complete(Code::kCancelled, "the store is closed");
+      continue;
+    }
+    ticket.turn = turn;
+    if (go_on(&next)) return;
   }
-  if (queue.empty()) {
-    turns_.erase(found);
-    return;
-  }
-  std::unique_ptr<Ticket> next = std::move(queue.front());
-  queue.pop_front();
-  next->turn = turn;
-  go_on(std::move(next));
 }
 
-// If its time has passed by now, it learns that at once.
-void MemcachedLoop::go_on(std::unique_ptr<Ticket> ticket) {
-  const Duration time = ticket->time_left();
-  loop_.start(std::move(ticket), time);
+// If its time has passed by now, it learns that at once.  False: it is
+// completed, because there was no memory to go on.
+bool MemcachedLoop::go_on(Owned* owned) {
+  auto& ticket = static_cast<Ticket&>(**owned);
+  try {
+    loop_.start({owned, 1}, ticket.time_left());
+    return true;
+  } catch (const std::bad_alloc&) {
+    ticket.complete(Code::kOutOfMemory, "no memory to go on");
+    return false;
+  }
 }
 
 }  // namespace limitree::memcached

@@ -56,7 +56,9 @@ bool Servers::is_awaited(std::string* why) {
   *why = "no server is known";
   if (srv_ == nullptr) return false;
   const std::string detail = srv_->detail();
-  if (detail.empty()) return srv_->asked() != nullptr;
+  // Between two looks another thread may have taken the answer.
+  if (srv_->asked() != nullptr || list_.load() != nullptr) return true;
+  if (detail.empty()) return false;
   *why = "'" + name_ + "': " + detail;
   return false;
 }

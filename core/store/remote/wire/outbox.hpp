@@ -25,6 +25,11 @@ class Outbox {
   std::uint64_t sent() const { return gone_ + sent_; }
   std::uint64_t end() const { return gone_ + bytes_.size(); }
 
+  // REQUIRES: not all bytes before `to` have been sent.
+  std::string_view between(std::uint64_t from, std::uint64_t to) const {
+    return std::string_view(bytes_).substr(from - gone_, to - from);
+  }
+
   void remove_front(std::size_t size) {
     sent_ += size;
     if (!empty()) return;

@@ -71,7 +71,11 @@ TEST_F(MemcachedClocks, TheOneBehindWaitsForItsOwnClock) {
   ahead.advance(seconds(30));
   EXPECT_TRUE(allowed(&one, limit, "a"));
   for (int i = 0; i < 4; ++i) {
-    EXPECT_FALSE(allowed(&other, limit, "a")) << i;
+    Plan plan(Operation::kAuthorize);
+    ASSERT_TRUE(other.decide(plan_of(limit, "a", &plan)).ok());
+    EXPECT_TRUE(plan.levels[0].verdict.limited) << i;
+    EXPECT_EQ(plan.levels[0].verdict.retry_after, seconds(40 - 10 * i));
+    EXPECT_EQ(plan.levels[0].verdict.reset_after, seconds(40 - 10 * i));
     behind.advance(seconds(10));
   }
   EXPECT_TRUE(allowed(&other, limit, "a"));
@@ -92,6 +96,26 @@ TEST_F(MemcachedClocks, TooFarBehindIsAnErrorThatNamesBothTimes) {
   EXPECT_TRUE(failure(&other, limit, "b").ok()) << "another caller";
   behind.advance(milliseconds(1));
   EXPECT_FALSE(allowed(&other, limit, "a"));
+}
+
+TEST_F(MemcachedClocks, AResetForgetsTheOneAhead) {
+  const Limit limit = simple_limit(seconds(10), 1);
+  ahead.advance(hours(1));
+  EXPECT_TRUE(allowed(&one, limit, "a"));
+  EXPECT_STREQ(failure(&other, limit, "a").error().reason, "clock");
+  Plan plan(Operation::kAuthorize);
+  ASSERT_TRUE(other.reset(*plan_of(limit, "a", &plan)).ok());
+  EXPECT_TRUE(allowed(&other, limit, "a"));
+}
+
+// Also if all of them are full again.
+TEST_F(MemcachedClocks, ThatHaveUsedAnItemAreNotForgotten) {
+  const Limit limit = simple_limit(seconds(10), 1);
+  ahead.advance(seconds(61));
+  EXPECT_TRUE(allowed(&one, limit, "a"));
+  Plan plan(Operation::kRefund);
+  ASSERT_TRUE(one.decide(plan_of(limit, "a", &plan)).ok());
+  EXPECT_STREQ(failure(&other, limit, "a").error().reason, "clock");
 }
 
 // A caller may set its own clock back, as tests do.

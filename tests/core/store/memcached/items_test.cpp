@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -72,25 +74,54 @@ TEST_F(MemcachedItems, ADenialIsOneRoundTripAndAnAdmissionTwo) {
   EXPECT_EQ(round_trips(), 8);
 }
 
+// By every clock that may be used: they differ by up to a minute.
 TEST_F(MemcachedItems, LiveUntilTheirBucketsAreFull) {
   ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
   const std::string answer = server_.ask("mg " + key("a") + " t\r\n");
   ASSERT_TRUE(answer.starts_with("HD t")) << answer;
   const int ttl = std::stoi(answer.substr(4));
-  EXPECT_GE(ttl, 3600 - 60);
-  EXPECT_LE(ttl, 3601);
-  // Given back, nothing is left.
+  EXPECT_GE(ttl, 3600 + 60 - 30);
+  EXPECT_LE(ttl, 3600 + 60 + 1);
+  // Given back, nothing is left but the latest instant.
   ASSERT_TRUE(ask(Operation::kRefund, {"a"}).ok());
-  EXPECT_EQ(server_.ask("mg " + key("a") + " t\r\n"), "EN\r\n");
+  const std::string empty = server_.ask("mg " + key("a") + " t s\r\n");
+  ASSERT_TRUE(empty.starts_with("HD t")) << empty;
+  EXPECT_LE(std::stoi(empty.substr(4)), 60 + 1);
+  EXPECT_LT(std::stoi(empty.substr(empty.find('s') + 1)), 20);
 }
 
 TEST_F(MemcachedItems, ResetForgetsThem) {
   ASSERT_TRUE(ask(Operation::kAuthorize, {"a"}).ok());
   ASSERT_TRUE(ask(Operation::kAuthorize, {"a", "b"}).ok());
   ASSERT_TRUE(store_.reset(*plan_).ok());
-  EXPECT_EQ(server_.ask("mg " + key("a") + " v\r\n"), "EN\r\n");
   ASSERT_TRUE(ask(Operation::kPeek, {"a"}).ok());
   EXPECT_EQ(verdict().remaining, 1);
+}
+
+// While a limit gets a `hold`, or loses it, in one process after the other.
+TEST_F(MemcachedItems, AreReadWithAHoldAndWithout) {
+  const Limit plain = simple_limit(hours(1), 10);
+  Limit held = plain;
+  Rules rules;
+  rules.hold = hours(1);
+  held.rules = std::make_shared<const Rules>(rules);
+  const auto left = [&](Operation operation, const Limit& limit,
+                        std::int64_t cost) {
+    Plan plan(operation);
+    plan.reservation.id = {1, 2};
+    plan.segments.emplace_back("a", Segment::Kind::kCaller);
+    plan.add_level(&limit, 0u, 1u, cost);
+    EXPECT_TRUE(store_.decide(&plan).ok());
+    return plan.levels[0].verdict.remaining;
+  };
+  EXPECT_EQ(left(Operation::kAuthorize, plain, 4), 6);
+  EXPECT_EQ(left(Operation::kReserve, held, 3), 3);
+  EXPECT_EQ(left(Operation::kAuthorize, plain, 0), 3);
+  EXPECT_EQ(left(Operation::kAuthorize, held, 1), 2);
+  EXPECT_EQ(left(Operation::kAuthorize, plain, 1), 1);
+  // What was held is used by now.
+  EXPECT_EQ(left(Operation::kAuthorize, held, 1), 0);
+  EXPECT_EQ(left(Operation::kAuthorize, plain, 0), 0);
 }
 
 // Keys that memcached does not take.
@@ -175,6 +206,15 @@ TEST(MemcachedLogin, IsSentFirst) {
   EXPECT_EQ(code("alex:s3cret%25@"), "ok");
   EXPECT_EQ(code("alex:other@"), "wrongpass");
   EXPECT_EQ(code(""), "noauth");
+}
+
+// A server that knows no users stores what it is sent.
+TEST(MemcachedLogin, LeavesNoPasswordBehind) {
+  const MemcachedServer server;
+  MemcachedStore store(
+      store_settings("memcached://alex:s3cret@" + server.host()), Clock());
+  ASSERT_TRUE(store.ping().ok());
+  EXPECT_EQ(server.ask("mg limitree v\r\n"), "EN\r\n");
 }
 
 // A request of a loop, to its end.
@@ -272,6 +312,47 @@ TEST_F(MemcachedItems, OfALoopThatEndsAreCancelled) {
     cancelled += one->outcome->code() == Code::kCancelled ? 1 : 0;
   }
   EXPECT_GT(cancelled, 0);
+}
+
+// Whoever has the turn at fork() has it in the parent only.
+TEST_F(MemcachedItems, AChildOfForkWaitsForNobody) {
+  const Limit limit = simple_limit(hours(1), 1000);
+  const std::unique_ptr<StoreLoop> loop = store_.new_loop();
+  std::vector<std::unique_ptr<LoopRequest>> requests;
+  const auto start = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      requests.push_back(
+          std::make_unique<LoopRequest>(loop.get(), limit, "alex"));
+      Status status;
+      store_.start(requests.back().get(), &status);
+    }
+  };
+  const auto is_done = [](const auto& one) { return one->outcome.has_value(); };
+  const auto run_until = [&](const auto& is_so) {
+    const auto deadline = std::chrono::steady_clock::now() + seconds(30);
+    while (!is_so()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      pollfd watched{loop->fd(), POLLIN, 0};
+      poll(&watched, 1, 1000);
+      loop->run();
+    }
+    return true;
+  };
+  const auto all_done = [&] { return std::ranges::all_of(requests, is_done); };
+  start(100);
+  ASSERT_TRUE(
+      run_until([&] { return std::ranges::any_of(requests, is_done); }));
+  ASSERT_FALSE(all_done());
+  const pid_t child = fork();
+  if (child == 0) {
+    requests.clear();
+    start(20);
+    _exit(run_until(all_done) ? 0 : 1);
+  }
+  EXPECT_TRUE(run_until(all_done));
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -180,6 +180,53 @@ TEST_P(RepliesOfServer, ThatRefuseEveryWriteEndInTime) {
   }
 }
 
+// Of two callers the first is written, and others are faster for the second.
+OnLine refusing_the_second(std::string undo, std::atomic<int>* writes) {
+  return [undo = std::move(undo), writes](Peer& peer, std::string_view line) {
+    const bool is_first = line.find("{a}") != line.npos;
+    if (line.starts_with("mg ")) return peer.send("EN\r\n");
+    if (line.starts_with("md ")) return peer.send(undo);
+    if (is_first) ++*writes;
+    peer.send(is_first ? "HD c7\r\n" : "EX\r\n");
+  };
+}
+
+TEST_P(RepliesOfServer, AnUndoWithoutAnAnswerIsNoAdmission) {
+  std::atomic<int> writes = 0;
+  const FakeServer server(serving(refusing_the_second("", &writes)));
+  MemcachedStore store(settings_of(server, std::chrono::seconds(1)), Clock());
+  const Status status = Asker(&store, GetParam()).ask({"a", "b"}, limit_of(5));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), Code::kStoreTimeout);
+  EXPECT_EQ(status.error().reason, std::string("timeout"));
+  EXPECT_EQ(writes, 1);
+}
+
+TEST_P(RepliesOfServer, AnUndoThatFailsEndsTheRequest) {
+  std::atomic<int> writes = 0;
+  const FakeServer server(
+      serving(refusing_the_second("SERVER_ERROR out of memory\r\n", &writes)));
+  MemcachedStore store(settings_of(server, std::chrono::seconds(20)), Clock());
+  const Status status = Asker(&store, GetParam()).ask({"a", "b"}, limit_of(5));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), Code::kStoreTimeout);
+  EXPECT_EQ(status.error().reason, std::string("oom"));
+  EXPECT_EQ(writes, 1);
+}
+
+// It stays charged, once; so the failure is not one that has charged nothing.
+TEST_P(RepliesOfServer, WhatOthersHaveChargedSinceIsNotTakenBack) {
+  std::atomic<int> writes = 0;
+  const FakeServer server(serving(refusing_the_second("EX\r\n", &writes)));
+  MemcachedStore store(settings_of(server, std::chrono::seconds(1)), Clock());
+  const Status status = Asker(&store, GetParam()).ask({"a", "b"}, limit_of(5));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().reason, std::string("timeout"));
+  EXPECT_NE(status.message().find("other callers have changed it"),
+            std::string::npos);
+  EXPECT_EQ(writes, 1);
+}
+
 // What may have been carried out is not sent again.
 TEST_P(RepliesOfServer, AWriteWithoutAnAnswerIsNotRepeated) {
   std::atomic<int> writes = 0;
@@ -209,6 +256,51 @@ TEST_P(RepliesOfServer, ThatMakeSenseAgainEndTheTrouble) {
   EXPECT_EQ(asker.reason("alex", limit_of(5)), "protocol");
   await("a server that makes sense",
         [&] { return asker.reason("alex", limit_of(5)) == "ok"; });
+}
+
+class Waiter final : public Pending {
+ public:
+  Waiter(StoreLoop* loop, const Limit& limit)
+      : Pending(Kind::kDecide, Operation::kAuthorize, loop) {
+    plan().segments.emplace_back("alex", Segment::Kind::kCaller);
+    plan().add_level(&limit, 0u, 1u, 1);
+  }
+
+  std::string reason;  // "" until it is over
+
+ private:
+  void finished(Status status) override {
+    reason = status.ok() ? "ok" : status.error().reason;
+  }
+};
+
+// Who has the turn has more time, and a server that is silent by then.
+TEST(TurnsOfMemcached, AreWaitedForAsLongAsARequestMayTake) {
+  const Limit limit = limit_of(5);
+  std::atomic<int> reads = 0;
+  const FakeServer server(serving([&](Peer& peer, std::string_view line) {
+    if (line.starts_with("ms ")) return peer.send("EX\r\n");
+    if (++reads <= 2) peer.send("EN\r\n");
+  }));
+  Settings settings =
+      store_settings("memcached://127.0.0.1:" + std::to_string(server.port()));
+  settings.timeout = std::chrono::minutes(10);
+  MemcachedStore store(settings, Clock());
+  auto loop = store.new_loop();
+  Waiter first(loop.get(), limit);
+  Waiter second(loop.get(), limit);
+  Status status;
+  ASSERT_FALSE(store.start(&first, &status));
+  loop->set_time_limit(std::chrono::seconds(2));
+  ASSERT_FALSE(store.start(&second, &status));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (second.reason.empty() && std::chrono::steady_clock::now() < end) {
+    wait_for(loop->fd(), false, end);
+    loop->run();
+  }
+  EXPECT_EQ(second.reason, "conflict");
+  EXPECT_EQ(first.reason, "");
+  loop.reset();  // completes the first
 }
 
 INSTANTIATE_TEST_SUITE_P(Drivers, RepliesOfServer, testing::Bool(),
