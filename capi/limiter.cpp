@@ -29,6 +29,9 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
   });
 }
 
+// Of all names that were put with LIMITREE_NO_FILES.
+constexpr std::size_t kMaxForeignBytes = std::size_t{256} << 20;
+
 Result<std::string> refuse_file(const std::string& /*path*/,
                                 std::size_t /*most*/) {
   return Status(Code::kInvalidConfig, "no file can be named here");
@@ -104,12 +107,15 @@ limitree_status limitree_limiter_put(limitree_limiter* limiter,
                     "unknown replace " + std::to_string(replace));
     }
     require(name, "name.data", yaml, "yaml.data", origin, "origin.data");
-    const ReadFile read = which == replace ? read_file : ReadFile(refuse_file);
+    const bool foreign = which != replace;
+    const ReadFile read = foreign ? ReadFile(refuse_file) : read_file;
     Result<std::shared_ptr<Nodes>> root =
-        load_root(view(name), {view(yaml), view(origin)}, read);
+        load_root(view(name), {view(yaml), view(origin)}, read,
+                  foreign ? kForeignText : TextBounds());
     if (!root.ok()) return std::move(root.status());
     return limiter->limiter.put(std::move(root.value()),
-                                static_cast<Replace>(which));
+                                static_cast<Replace>(which),
+                                foreign ? kMaxForeignBytes : SIZE_MAX);
   });
 }
 

@@ -451,6 +451,9 @@ enum {
  * keep their state.  LIMITREE_INVALID_CONFIG if there are mistakes, or if the
  * name exists and may not be replaced: `replace` is one of LIMITREE_REPLACE_*,
  * and with LIMITREE_NO_FILES no file is read, for text from another machine.
+ * Such a text may stand for 20,000 nodes and for 1 MiB of names of limits, and
+ * LIMITREE_OUT_OF_MEMORY says that all names that were added, and the counters
+ * of those that are gone, would take more than 256 MiB.
  *
  * A reload keeps the names that were added, and fails if its own limits have
  * one of them.  A name that was replaced gets the limits of the reload.

@@ -96,6 +96,10 @@ class Service final : public Watcher, public ConfigListener {
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
+    // Connections of clients, however many, do not keep a probe from it.
+    if (settings.metrics_path != kLivePath) {
+      metrics_.handlers()->add(kLivePath, HttpMethods::kGet, answer_alive);
+    }
     loop_.add(signals_.get(), EPOLLIN, this);
     make_workers();
     store_answers_ = !limiter_.is_remote();

@@ -59,11 +59,7 @@ Worker::Worker(const Shared& shared, std::shared_ptr<Tracer> tracer)
   limit_pages_.add_to(http_.handlers());
   http_.handlers()->add("/healthcheck", HttpMethods::kGet,
                         [this](Exchange* exchange) { check_health(exchange); });
-  // While health is NOT_SERVING, the process is still not to be restarted.
-  http_.handlers()->add("/livez", HttpMethods::kGet, [](Exchange* exchange) {
-    exchange->answer()->body = "OK";
-    exchange->finish();
-  });
+  http_.handlers()->add(kLivePath, HttpMethods::kGet, answer_alive);
   observer_.set_methods(methods_.paths());
   if (observer_.wants_trace()) http_.handlers()->set_observer(&observer_);
 }

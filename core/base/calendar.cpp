@@ -22,11 +22,11 @@ Instant instant_of(std::int64_t second) {
 // The index of the offset that holds at `second`.
 std::size_t Calendar::offset_at(std::int64_t second) const {
   const auto after = std::upper_bound(
-      offsets_.begin(), offsets_.end(), second,
+      offsets().begin(), offsets().end(), second,
       [](std::int64_t at, const ZoneOffset& one) { return at < one.from; });
-  return after == offsets_.begin()
+  return after == offsets().begin()
              ? 0
-             : static_cast<std::size_t>(after - offsets_.begin() - 1);
+             : static_cast<std::size_t>(after - offsets().begin() - 1);
 }
 
 Calendar::LocalDay Calendar::first_day(LocalDay day) const {
@@ -54,18 +54,18 @@ std::int64_t Calendar::begin(LocalDay day) const {
       std::int64_t{day.time_since_epoch().count()} * kDay;
   // No local clock is two days off UTC.
   std::size_t i = offset_at(midnight - 2 * kDay);
-  for (; i + 1 < offsets_.size(); ++i) {
-    const std::int64_t at = midnight - offsets_[i].seconds;
-    if (at < offsets_[i + 1].from) break;
+  for (; i + 1 < offsets().size(); ++i) {
+    const std::int64_t at = midnight - offsets()[i].seconds;
+    if (at < offsets()[i + 1].from) break;
   }
-  const std::int64_t at = midnight - offsets_[i].seconds;
-  return i == 0 ? at : std::max(at, offsets_[i].from);
+  const std::int64_t at = midnight - offsets()[i].seconds;
+  return i == 0 ? at : std::max(at, offsets()[i].from);
 }
 
 Window Calendar::window_at(Instant now) const {
   const std::int64_t second =
       std::chrono::floor<seconds>(now).time_since_epoch().count();
-  const std::int64_t local = second + offsets_[offset_at(second)].seconds;
+  const std::int64_t local = second + offsets()[offset_at(second)].seconds;
   const std::int64_t day = local / kDay - (local % kDay < 0 ? 1 : 0);
   LocalDay first = first_day(LocalDay(days(day)));
   // If clocks are set back across midnight, the new day has already begun.

@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,13 +25,16 @@ struct ZoneOffset {
   std::int32_t seconds;
 };
 
+// In ascending order; the first one also holds before its start.  Calendars of
+// one zone share it.
+using ZoneOffsets = std::shared_ptr<const std::vector<ZoneOffset>>;
+
 class Calendar {
  public:
   enum class Unit : std::uint8_t { kDay, kWeek, kMonth };  // weeks: from Monday
 
-  // `offsets` ascend.  The first one also holds before its start.
   // REQUIRES: `offsets` is not empty.
-  Calendar(std::string zone, Unit unit, std::vector<ZoneOffset> offsets)
+  Calendar(std::string zone, Unit unit, ZoneOffsets offsets)
       : zone_(std::move(zone)), unit_(unit), offsets_(std::move(offsets)) {}
 
   Window window_at(Instant now) const;
@@ -41,6 +45,7 @@ class Calendar {
  private:
   using LocalDay = std::chrono::sys_days;  // as if local time were UTC
 
+  const std::vector<ZoneOffset>& offsets() const { return *offsets_; }
   std::size_t offset_at(std::int64_t second) const;
   LocalDay first_day(LocalDay day) const;
   LocalDay next_day(LocalDay first) const;
@@ -48,7 +53,7 @@ class Calendar {
 
   std::string zone_;
   Unit unit_;
-  std::vector<ZoneOffset> offsets_;
+  ZoneOffsets offsets_;
 };
 
 // The window of `limit`, a fixed_window, that contains `now`.

@@ -10,17 +10,16 @@ namespace limitree {
 
 namespace {
 
-std::string joined(const std::set<std::string_view>& names) {
+std::string joined(const UnitCounts& units) {
   std::string text;
-  for (const std::string_view name : names) {
+  for (const auto& [name, count] : units) {
     text.append(text.empty() ? "" : ", ").append(name);
   }
   return text;
 }
 
 // Checks the names and the numbers of costs in other units than kRequestUnit.
-Status check_units(const std::set<std::string_view>& known,
-                   std::span<const UnitCost> costs) {
+Status check_units(const UnitCounts& known, std::span<const UnitCost> costs) {
   for (std::size_t i = 0; i < costs.size(); ++i) {
     const std::string_view unit = costs[i].unit;
     const auto same = [unit](const UnitCost& c) { return c.unit == unit; };

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <span>
 #include <string_view>
 
@@ -70,10 +70,13 @@ Status refuse_path(const PathCost& path_cost);
 Status too_many_levels(std::span<const PathCost> path_costs, std::size_t path,
                        std::size_t levels);
 
+// How many limits have each unit.
+using UnitCounts = std::map<std::string_view, std::size_t>;
+
 // What costs depend on besides the levels.
 struct Counted {
-  const std::set<std::string_view>& units;  // of all limits, but kRequestUnit
-  bool has_slots;                           // some are Algorithm::kConcurrent
+  const UnitCounts& units;  // of all limits, but kRequestUnit
+  bool has_slots;           // some are Algorithm::kConcurrent
 };
 
 // Sets the costs of levels that count other units, and all that a reservation

@@ -196,7 +196,10 @@ class Limiter final : private ForkGuard {
 
   // Adds a top-level name from load_root(), or replaces the one of that name;
   // kInvalidConfig if that is not allowed.  The other names are not read again.
-  Status put(std::shared_ptr<Nodes> root, Replace may_replace);
+  // kOutOfMemory if all names that were put, and what stays of those that are
+  // gone, would take more than `max_bytes`.
+  Status put(std::shared_ptr<Nodes> root, Replace may_replace,
+             std::size_t max_bytes = SIZE_MAX);
 
   // Removes a top-level name that put() has added; kUnknownRoot if it has not.
   Status remove(std::string_view name);
@@ -245,16 +248,16 @@ class Limiter final : private ForkGuard {
 
     std::string_view unit(const Level& level) const {
       const std::string_view own = level.limit->unit.view();
-      return own.empty() ? kRequestUnit : *units.find(own);
+      return own.empty() ? kRequestUnit : units.find(own)->first;
     }
 
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
-    std::set<std::string_view> units;  // of its limits, but kRequestUnit
-    bool has_rules = false;            // some limits are not plain
-    bool has_holds = false;            // some can hold units
-    bool has_slots = false;            // some are Algorithm::kConcurrent
+    UnitCounts units;        // but kRequestUnit
+    bool has_rules = false;  // some limits are not plain
+    bool has_holds = false;  // some can hold units
+    bool has_slots = false;  // some are Algorithm::kConcurrent
     std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;
@@ -284,6 +287,8 @@ class Limiter final : private ForkGuard {
       std::shared_ptr<const Tree> tree,
       std::shared_ptr<const LoadedRules> rules);
   void add_limits(std::span<const Limit> limits, Snapshot* snapshot);
+  static void forget_units(std::span<const Limit> limits, Snapshot* snapshot);
+  std::size_t lasting_bytes_of(std::span<const Limit> limits) const;
   std::shared_ptr<const LoadedRules> rules_of(
       std::shared_ptr<const Descriptors> descriptors);
   void replace(std::shared_ptr<const Snapshot> snapshot);
@@ -308,8 +313,9 @@ class Limiter final : private ForkGuard {
   HitMetrics metrics_;
   std::set<std::string, std::less<>> rule_names_;  // guarded by reload_mutex_
   std::set<std::string, std::less<>> unit_names_;  // the same
-  std::int64_t reloads_ = 0;                       // guarded by reload_mutex_
-  std::shared_ptr<const Snapshot> owner_;          // of *snapshot_; the same
+  std::size_t lasting_bytes_ = 0;  // that put() has added to these; the same
+  std::int64_t reloads_ = 0;       // guarded by reload_mutex_
+  std::shared_ptr<const Snapshot> owner_;  // of *snapshot_; the same
   std::atomic<const Snapshot*> snapshot_;  // read while a stripe is held
 };
 

@@ -16,6 +16,12 @@ Policy* Policies::intern(const std::string& name) {
   return policy;
 }
 
+std::size_t Policies::cost_of(const std::string& name) const {
+  constexpr std::size_t kEntry = 64;  // of by_name_
+  if (by_name_.contains(name)) return 0;
+  return kEntry + sizeof(Policy) + name.size();
+}
+
 namespace {
 
 std::uint32_t stripe_count() {

@@ -63,6 +63,9 @@ class Policies {
   // Returns the policy of that name, made if it is new.
   Policy* intern(const std::string& name);
 
+  // About what intern() would take in memory, for good.
+  std::size_t cost_of(const std::string& name) const;
+
   const std::deque<Policy>& all() const { return policies_; }
 
  private:

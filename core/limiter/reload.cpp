@@ -36,13 +36,34 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
     snapshot->has_holds |= limit.holds();
     snapshot->has_slots |= limit.algorithm == Algorithm::kConcurrent;
     if (!limit.unit.empty()) {
-      snapshot->units.insert(*unit_names_.emplace(limit.unit.view()).first);
+      ++snapshot->units[*unit_names_.emplace(limit.unit.view()).first];
     }
     if (local_share_.is_all()) continue;
     Limit& local = snapshot->local_limits[limit.index];
     local = limit;
     local.rate = share_of(limit.rate, local_share_);
   }
+}
+
+// `limits` are those of one name that goes.
+void Limiter::forget_units(std::span<const Limit> limits, Snapshot* snapshot) {
+  for (const Limit& limit : limits) {
+    const auto unit = snapshot->units.find(limit.unit.view());
+    if (unit == snapshot->units.end()) continue;
+    if (--unit->second == 0) snapshot->units.erase(unit);
+  }
+}
+
+// What `limits` would add to the names that live as long as this.  A name that
+// two of them share counts twice.
+std::size_t Limiter::lasting_bytes_of(std::span<const Limit> limits) const {
+  std::size_t bytes = 0;
+  for (const Limit& limit : limits) {
+    bytes += policies_.cost_of(limit.policy.str());
+    const std::string_view unit = limit.unit.view();
+    if (!unit_names_.contains(unit)) bytes += sizeof(std::string) + unit.size();
+  }
+  return bytes;
 }
 
 std::shared_ptr<const Limiter::LoadedRules> Limiter::rules_of(
@@ -82,7 +103,8 @@ Status Limiter::reload(const Tree& tree,
   return {};
 }
 
-Status Limiter::put(std::shared_ptr<Nodes> root, Replace may_replace) {
+Status Limiter::put(std::shared_ptr<Nodes> root, Replace may_replace,
+                    std::size_t max_bytes) {
   const std::lock_guard lock(reload_mutex_);
   const std::string name(Tree::name_of(*root));
   const Tree& tree = *owner_->tree;
@@ -94,7 +116,17 @@ Status Limiter::put(std::shared_ptr<Nodes> root, Replace may_replace) {
   }
   auto snapshot = std::make_shared<Snapshot>(*owner_);
   snapshot->tree = std::make_shared<const Tree>(tree.with(std::move(root)));
-  add_limits(snapshot->tree->limits_of(name), snapshot.get());
+  const std::span<const Limit> limits = snapshot->tree->limits_of(name);
+  const std::size_t lasting = lasting_bytes_ + lasting_bytes_of(limits);
+  if (snapshot->tree->added_bytes() + lasting > max_bytes) {
+    return Status(Code::kOutOfMemory,
+                  "the names that were put, and the counters of those that are "
+                  "gone, would take more than " +
+                      std::to_string(max_bytes) + " bytes");
+  }
+  lasting_bytes_ = lasting;
+  forget_units(tree.limits_of(name), snapshot.get());
+  add_limits(limits, snapshot.get());
   replace(std::move(snapshot));
   return {};
 }
@@ -105,8 +137,11 @@ Status Limiter::remove(std::string_view name) {
     return Status(Code::kUnknownRoot,
                   "no top-level name " + quote(name) + " was put");
   }
-  replace(snapshot_of(std::make_shared<const Tree>(owner_->tree->without(name)),
-                      owner_->rules));
+  // The others keep their indices.
+  auto snapshot = std::make_shared<Snapshot>(*owner_);
+  forget_units(owner_->tree->limits_of(name), snapshot.get());
+  snapshot->tree = std::make_shared<const Tree>(owner_->tree->without(name));
+  replace(std::move(snapshot));
   return {};
 }
 

@@ -191,8 +191,8 @@ void RuleReader::read_calendar() {
   const std::string_view zone =
       fields_.timezone ? fields_.timezone->text : "UTC";
   // Nothing is wrong with UTC.
-  std::optional<std::vector<ZoneOffset>> offsets =
-      problems_.take(load_time_zone(zone),
+  std::optional<ZoneOffsets> offsets =
+      problems_.take(shared_time_zone(zone),
                      fields_.timezone.value_or(Value()).mark, "timezone ");
   if (!offsets) return;
   rules_.calendar = std::make_shared<const Calendar>(std::string(zone), unit,

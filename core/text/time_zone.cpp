@@ -1,11 +1,18 @@
 #include "text/time_zone.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "text/problems.hpp"
 #include "text/text_file.hpp"
@@ -219,7 +226,41 @@ bool is_name(std::string_view name) {
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+-/";
   return !name.empty() && name.size() < 100 && name.front() != '/' &&
          name.back() != '/' &&
-         name.find_first_not_of(kAllowed) == std::string_view::npos;
+         name.find_first_not_of(kAllowed) == std::string_view::npos &&
+         name.find("//") == std::string_view::npos;
+}
+
+std::string path_of(std::string_view name) {
+  const char* const folder = std::getenv("TZDIR");
+  std::string path = folder != nullptr ? folder : "/usr/share/zoneinfo";
+  path += '/';
+  path += name;
+  return path;
+}
+
+// A file of the database as it once was.
+struct CachedZone {
+  std::string path;
+  std::filesystem::file_time_type written;
+  ZoneOffsets offsets;
+  const CachedZone* next;
+};
+
+// Entries are only added, in front of the others with the same hash.  So there
+// is no lock, which another thread could hold while the process forks.
+constexpr std::size_t kMaxCachedZones = 4096;
+std::array<std::atomic<const CachedZone*>, 256> cached_zones;
+std::atomic<std::size_t> cached_zone_count;
+
+void cache_zone(std::unique_ptr<CachedZone> zone,
+                std::atomic<const CachedZone*>* first) {
+  if (cached_zone_count.fetch_add(1) >= kMaxCachedZones) {
+    cached_zone_count.fetch_sub(1);
+    return;
+  }
+  zone->next = first->load();
+  while (!first->compare_exchange_weak(zone->next, zone.get())) continue;
+  (void)zone.release();
 }
 
 }  // namespace
@@ -258,16 +299,34 @@ Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name) {
     return invalid_config("must be a name such as Europe/Berlin, is " +
                           quote(name));
   }
-  const char* const folder = std::getenv("TZDIR");
-  std::string path = folder != nullptr ? folder : "/usr/share/zoneinfo";
-  path += '/';
-  path += name;
+  const std::string path = path_of(name);
   const Result<std::string> bytes = read_file(path, kMaxFile);
   if (!bytes.ok()) {
     return invalid_config("is not in the system's database: " + quote(name));
   }
   Result<std::vector<ZoneOffset>> offsets = parse_time_zone(bytes.value());
   if (!offsets.ok()) return invalid_config("cannot be read: " + quote(path));
+  return offsets;
+}
+
+Result<ZoneOffsets> shared_time_zone(std::string_view name) {
+  if (!is_name(name)) return std::move(load_time_zone(name).status());
+  CachedZone zone{path_of(name), {}, nullptr, nullptr};
+  std::atomic<const CachedZone*>& first =
+      cached_zones[std::hash<std::string>()(zone.path) % cached_zones.size()];
+  std::error_code error;
+  zone.written = std::filesystem::last_write_time(zone.path, error);
+  for (const CachedZone* one = first; one != nullptr; one = one->next) {
+    if (one->path == zone.path && one->written == zone.written) {
+      return one->offsets;
+    }
+  }
+  Result<std::vector<ZoneOffset>> read = load_time_zone(name);
+  if (!read.ok()) return std::move(read.status());
+  zone.offsets =
+      std::make_shared<const std::vector<ZoneOffset>>(std::move(read.value()));
+  ZoneOffsets offsets = zone.offsets;
+  cache_zone(std::make_unique<CachedZone>(std::move(zone)), &first);
   return offsets;
 }
 

@@ -19,6 +19,11 @@ namespace limitree {
 // environment variable TZDIR, or /usr/share/zoneinfo.
 Result<std::vector<ZoneOffset>> load_time_zone(std::string_view name);
 
+// The same, but a file that has not changed is read once for all, and shared:
+// many limits may name it.  The first 4096 are kept as long as the process
+// runs.
+Result<ZoneOffsets> shared_time_zone(std::string_view name);
+
 // The same for the bytes of one such file.
 Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view bytes);
 

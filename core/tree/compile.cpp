@@ -15,8 +15,9 @@ constexpr std::uint8_t kDefaultIpv6Prefix = 64;
 
 class Compiler {
  public:
-  Compiler(const OverrideFiles& files, Problems* problems)
-      : files_(files), problems_(problems) {}
+  Compiler(const OverrideFiles& files, std::size_t most_nodes,
+           Problems* problems)
+      : files_(files), most_nodes_(most_nodes), problems_(problems) {}
 
   void run(const RootDraft& root);
 
@@ -39,6 +40,7 @@ class Compiler {
   std::size_t count_levels(const Children& children);
 
   const OverrideFiles& files_;
+  const std::size_t most_nodes_;
   Problems* problems_;
   // Of the top-level name that is being compiled:
   const Draft* root_ = nullptr;
@@ -271,7 +273,7 @@ bool Compiler::within_limits(const MergedList& merged, const Files& files) {
   node_count_ += merged.size();
   for (const LoadedOverrides* file : files) node_count_ += file->limits.size();
   for (const Merged& child : merged) layer_count_ += child.layers.size();
-  const std::size_t most = max_nodes(written_);
+  const std::size_t most = std::min(max_nodes(written_), most_nodes_);
   if (node_count_ <= most && layer_count_ / kMaxLayers <= most) return true;
   if (std::exchange(too_large_, true)) return false;
   problems_->add(merged.front().first().mark,
@@ -380,8 +382,8 @@ std::size_t Compiler::count_levels(const Children& children) {
 }  // namespace
 
 void compile(std::span<const RootDraft> roots, const OverrideFiles& files,
-             Problems* problems) {
-  Compiler compiler(files, problems);
+             std::size_t most_nodes, Problems* problems) {
+  Compiler compiler(files, most_nodes, problems);
   for (const RootDraft& root : roots) compiler.run(root);
 }
 

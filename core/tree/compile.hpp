@@ -15,10 +15,10 @@
 namespace limitree {
 
 // A small file can stand for a large tree, as each override holds all that it
-// inherits.  A tree with more nodes than this is refused if `written` nodes
-// were read.
+// inherits.  A tree with more nodes than this, or than TextBounds say, is
+// refused if `written` nodes were read.
 constexpr std::size_t max_nodes(std::size_t written) {
-  return std::min<std::size_t>(10'000 + 250 * written, 4'000'000);
+  return 10'000 + 250 * written;
 }
 // The most nodes as written that one node is made of, on average.
 inline constexpr std::size_t kMaxLayers = 8;
@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxLayers = 8;
 // here, and `files` of overrides are read: mistakes go to *problems, and the
 // nodes must then not be used.
 void compile(std::span<const RootDraft> roots, const OverrideFiles& files,
-             Problems* problems);
+             std::size_t most_nodes, Problems* problems);
 
 }  // namespace limitree
 

@@ -87,6 +87,15 @@ void Nodes::shrink_to_fit() {
   texts_.clear();
 }
 
+std::size_t Nodes::bytes() const {
+  const auto size = [](const auto& all) {
+    return all.size() * sizeof(all.front());
+  };
+  return sizeof(*this) + size(limits) + size(children_of) + size(children) +
+         size(groups) + size(networks) + size(slots) + size(places) +
+         text.size() + policy_bytes;
+}
+
 LimitRange Nodes::add_limits(std::vector<Limit> stated,
                              const std::string& path) {
   const LimitRange range{static_cast<std::uint32_t>(limits.size()),

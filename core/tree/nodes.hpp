@@ -128,6 +128,10 @@ struct Nodes {
   std::vector<Overrides> overrides;
   std::vector<OverridesHere> overrides_here;
   std::string text;
+  std::size_t policy_bytes = 0;  // of the limits that are not from files
+
+  // What this takes in memory, but for files of overrides.
+  std::size_t bytes() const;
 
   // The top-level name.
   const Child& root() const { return children[children_of.front().exact]; }
@@ -218,6 +222,7 @@ struct Roots {
   Children at;  // ... laid out here; the rest of `names` is empty
   std::size_t limit_count = 0;
   std::uint32_t index_end = 0;  // every Limit::index is less
+  std::size_t added_bytes = 0;  // what those that were added take
 
   // nullptr if there is no such name.  Its node is one of those of
   // root_of(child).

@@ -32,8 +32,9 @@ constexpr std::int64_t kMaxIpv6Prefix = 128;
 // Reads the nodes of one document, from the top down.
 class SchemaReader {
  public:
-  SchemaReader(const YamlDocument& document, Problems* problems)
-      : document_(document), problems_(problems) {}
+  SchemaReader(const YamlDocument& document, TextBounds bounds,
+               Problems* problems)
+      : document_(document), bounds_(bounds), problems_(problems) {}
 
   // Each appends the top-level names of the document, whose number is `text`,
   // to *roots: all names below `schema`, or one whose node is the document.
@@ -61,6 +62,7 @@ class SchemaReader {
   }
 
   const YamlDocument& document_;
+  const TextBounds bounds_;
   Problems* problems_;
   Nodes* nodes_ = nullptr;                 // of the top-level name being read
   Charge charge_ = Charge::kAllOrNothing;  // of the top-level name being read
@@ -227,8 +229,17 @@ void SchemaReader::read_limits(std::size_t value, Draft* draft) {
   std::vector<Limit> limits =
       LimitReader(document_, charge_, problems_).read(value);
   draft->limits_stated = true;
-  draft->limits =
-      nodes_->add_limits(std::move(limits), nodes_->path(draft->place));
+  if (nodes_->policy_bytes > bounds_.policy_bytes) return;  // is reported
+  const std::string path = nodes_->path(draft->place);
+  nodes_->policy_bytes += limits.size() * path.size();
+  if (nodes_->policy_bytes > bounds_.policy_bytes) {
+    add(draft->mark,
+        "the names of all limits up to here, each with the names above it, "
+        "have more than " +
+            std::to_string(bounds_.policy_bytes) + " bytes");
+    return;
+  }
+  draft->limits = nodes_->add_limits(std::move(limits), path);
 }
 
 void SchemaReader::read_overrides(const YamlField& entry, Draft* draft) {
@@ -298,8 +309,8 @@ void refuse_shared_roots(std::span<const RootDraft> roots,
 // Compiles `roots` to a tree that can be walked, or returns what is wrong with
 // them.
 Status finish(std::span<const RootDraft> roots, const OverrideFiles& files,
-              Problems* problems) {
-  compile(roots, files, problems);
+              TextBounds bounds, Problems* problems) {
+  compile(roots, files, bounds.nodes, problems);
   return problems->empty() ? Status() : problems->to_status(files.origins);
 }
 
@@ -329,12 +340,11 @@ Result<Tree> load_tree(std::span<const LimitsText> texts,
   std::vector<RootDraft> roots;
   for (std::size_t i = 0; i < texts.size(); ++i) {
     problems.set_text(i);
-    SchemaReader(documents[i], &problems).read(i, &roots);
+    SchemaReader(documents[i], {}, &problems).read(i, &roots);
   }
   refuse_shared_roots(roots, origins, &problems);
-  if (Status status = finish(roots, {origins, read}, &problems); !status.ok()) {
-    return status;
-  }
+  Status status = finish(roots, {origins, read}, {}, &problems);
+  if (!status.ok()) return status;
   std::vector<std::shared_ptr<Nodes>> all;
   all.reserve(roots.size());
   for (RootDraft& root : roots) all.push_back(std::move(root.nodes));
@@ -343,7 +353,8 @@ Result<Tree> load_tree(std::span<const LimitsText> texts,
 
 Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
                                          const LimitsText& text,
-                                         const ReadFile& read) {
+                                         const ReadFile& read,
+                                         TextBounds bounds) {
   if (!is_printable(name)) {
     return Status(Code::kInvalidConfig,
                   "a top-level name must be UTF-8 without control characters, "
@@ -356,8 +367,9 @@ Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
     return problems.to_status(text.origin);
   }
   std::vector<RootDraft> roots;
-  SchemaReader(document, &problems).read_one(name, &roots);
-  Status status = finish(roots, {std::span(&text.origin, 1), read}, &problems);
+  SchemaReader(document, bounds, &problems).read_one(name, &roots);
+  Status status =
+      finish(roots, {std::span(&text.origin, 1), read}, bounds, &problems);
   if (!status.ok()) return status;
   return std::move(roots.front().nodes);
 }

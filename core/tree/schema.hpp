@@ -3,6 +3,8 @@
 #ifndef LIMITREE_TREE_SCHEMA_HPP
 #define LIMITREE_TREE_SCHEMA_HPP
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -37,12 +39,24 @@ struct LimitsText {
 Result<Tree> load_tree(std::span<const LimitsText> texts,
                        const ReadFile& read = read_file);
 
+// The most that texts may stand for: nodes of the tree, and bytes of all
+// policies, each of which holds the names above its limit.
+struct TextBounds {
+  std::size_t nodes = 4'000'000;
+  std::size_t policy_bytes = SIZE_MAX;
+};
+
+// For a text from another machine, of up to 64 KiB: all nodes that it can write
+// out are allowed, but not many times as many that they inherit.
+inline constexpr TextBounds kForeignText{20'000, std::size_t{1} << 20};
+
 // Reads one top-level name for Tree::with(): `text` is what would stand below
 // `name` in a limits.yaml.  Fails as load_tree() does; a mistake in the name is
 // reported at the beginning of the text.
 Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
                                          const LimitsText& text,
-                                         const ReadFile& read = read_file);
+                                         const ReadFile& read = read_file,
+                                         TextBounds bounds = {});
 
 }  // namespace limitree
 

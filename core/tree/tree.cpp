@@ -100,6 +100,7 @@ std::unique_ptr<const Roots> arrange(std::vector<Root> all) {
     roots->names.text += nodes.name(child);
     names.push_back({name, child.node, false});
     roots->limit_count += nodes.limits.size();
+    if (root.added) roots->added_bytes += nodes.bytes();
     if (nodes.limits.empty()) continue;
     roots->index_end =
         std::max(roots->index_end, nodes.limits.back().index + 1);
@@ -177,6 +178,7 @@ Tree Tree::without(std::string_view name) const {
 
 Result<Tree> Tree::with_added_of(const Tree& old) const {
   std::vector<Root> all = roots_->all;
+  std::uint32_t next = index_end();
   for (const Root& root : old.roots_->all) {
     if (!root.added) continue;
     const std::string_view name = name_of(*root.nodes);
@@ -188,7 +190,8 @@ Result<Tree> Tree::with_added_of(const Tree& old) const {
     }
     // A copy: requests that still run read the old indices.
     auto copy = std::make_shared<Nodes>(*root.nodes);
-    copy->set_indices(free_indices(all, copy->limits.size()));
+    copy->set_indices(next);
+    next += static_cast<std::uint32_t>(copy->limits.size());
     all.push_back({std::move(copy), true});
   }
   return Tree(arrange(std::move(all)));
@@ -208,6 +211,7 @@ std::span<const Limit> Tree::limits_of(std::string_view name) const {
 
 std::size_t Tree::limit_count() const { return roots_->limit_count; }
 std::uint32_t Tree::index_end() const { return roots_->index_end; }
+std::size_t Tree::added_bytes() const { return roots_->added_bytes; }
 
 Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
   if (path.empty()) {

@@ -64,6 +64,9 @@ class Tree {
   std::size_t limit_count() const;
   std::uint32_t index_end() const;
 
+  // About what the names that with() has added take in memory.
+  std::size_t added_bytes() const;
+
   // Appends to *plan the segments of `path` that the tree knows, and a level
   // for every limit on the way down.  The walk ends at a segment without a
   // matching child.

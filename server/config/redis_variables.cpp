@@ -100,7 +100,13 @@ class RedisReader {
       if (address_.find('@') == address_.npos) {
         store_.url.insert(scheme + 3, login_);
       }
-      tls_ = tls_ || address_.starts_with("rediss");
+      const bool has_tls = address_.starts_with("rediss");
+      if (tls_ && address_.starts_with("redis+unix:")) {
+        refuse_tls();
+      } else if (tls_ && !has_tls && address_.starts_with("redis")) {
+        store_.url.insert(5, "s");  // what is secret must not be in the clear
+      }
+      tls_ |= has_tls;
       return;
     }
     const bool is_path = address_.starts_with('/');
@@ -115,8 +121,12 @@ class RedisReader {
                    "must be the path of a socket from the root, because " +
                        prefix_ + "SOCKET_TYPE is unix");
     }
-    if (tls_) reader_.fail(prefix_ + "TLS", "is not possible on a Unix socket");
+    if (tls_) refuse_tls();
     store_.url = "redis+unix://" + login_ + address_;
+  }
+
+  void refuse_tls() {
+    reader_.fail(prefix_ + "TLS", "is not possible on a Unix socket");
   }
 
   void read_sentinel() {

@@ -24,7 +24,7 @@ int http_status(limitree_status status) {
     case LIMITREE_UNKNOWN_ROOT:
       return 404;
     case LIMITREE_OUT_OF_MEMORY:
-      return 503;
+      return 507;
     default:
       return 500;
   }

@@ -61,6 +61,11 @@ const std::string& HttpDate::now() {
   return text_;
 }
 
+void answer_alive(Exchange* exchange) {
+  exchange->answer()->body = "OK";
+  exchange->finish();
+}
+
 void answer_text(Exchange* exchange, int status, std::string_view line) {
   exchange->answer()->status = status;
   exchange->answer()->body.assign(line).push_back('\n');

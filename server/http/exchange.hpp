@@ -84,6 +84,11 @@ class HttpDate {
 // Answers with one line of text.
 void answer_text(Exchange* exchange, int status, std::string_view line);
 
+// Where a probe asks whether the process is to be restarted, and the answer.
+// It is the same while health is NOT_SERVING.
+inline constexpr const char* kLivePath = "/livez";
+void answer_alive(Exchange* exchange);
+
 // "Not Found" for 404.
 std::string_view reason_of(int status);
 

@@ -120,6 +120,12 @@ def test_what_is_not_valid_is_found(tmp_path):
     (["--set", "nonsense=1"], "'nonsense' not allowed"),
     (["--set", "settings.listen=:1"], "settings.listen is set by another"),
     (["--set", "settings.store=redis://x"], "settings.store is set by another"),
+    (["--set", "settings.otlp-headers=a=b"], "settings.otlp-headers would be"),
+    (["--set", "settings.xds-header={a:b}"], "settings.xds-header would be"),
+    (["--set", "settings.set={prefix=a,password=b}"], "has a password"),
+    (["--set", "settings.set=sentinel_password=b"], "has a password"),
+    (["--set", "settings.set={per_second_store=redis://:a@b:1}"],
+     "has a password"),
     (["--set", "tls.clientCertificates=true"], "needs tls.existingSecret")])
 def test_helm_refuses(words, why):
     assert why in helm("template", *words, code=1)
@@ -132,9 +138,29 @@ def test_pods_are_replaced_only_for_what_is_read_at_the_start():
     one = template()
     assert one == template("--set", "descriptors.files.a\\.yaml=x")
     assert one != template("--set", "limits=x")
-    url = [template("--set", f"store.url=redis://{name}") for name in "ab"]
-    assert url[0] != url[1]
-    assert url[0]["spec"] == url[1]["spec"]  # no secret is in it
+    # Not even a checksum of a secret is in it.
+    url = [template("--set", f"store.url=redis://:{word}@a") for word in "ab"]
+    assert url[0] == url[1]
+
+
+def test_names_may_look_like_numbers(tmp_path):
+    words = ["--set-string", "fullnameOverride=12", "--set-string",
+             "store.existingSecret=1000", "--set-string", "store.key=true",
+             "--set-string", "adminToken.existingSecret=0x1", "--set-string",
+             "tls.existingSecret=2", "--set-string", "nameOverride=3"]
+    objects = render("--namespace", "7", *words)
+    validate(tmp_path, objects)
+    assert {one["metadata"]["namespace"] for one in objects} == {"7"}
+
+
+def test_only_ports_of_the_service_are_admitted():
+    for words, ports in (([], {"grpc", "http", "metrics"}), (
+            ["--set", "tls.existingSecret=certs"],
+            {"grpc", "https", "metrics"})):
+        objects = render("--set", "networkPolicy.enabled=true", *words)
+        policy, = of_kind(objects, "NetworkPolicy")
+        assert {port["port"] for one in policy["spec"]["ingress"]
+                for port in one["ports"]} == ports
 
 
 def test_values_reach_the_objects():

@@ -11,6 +11,7 @@ import grpc
 import h2.events
 import h2.settings
 import hpack
+import httpx
 import pytest
 from hyperframe.frame import (
     ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame, PingFrame,
@@ -300,7 +301,8 @@ def test_the_process_has_a_budget_of_memory(serve):
 
 def test_connections_have_a_limit(serve):
     service = serve("--workers", 2, "--max-connections", 10, "--http-listen",
-                    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0")
+                    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+                    "--metrics-listen", "127.0.0.1:0")
     http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
     taken = [socket.create_connection(http) for _ in range(5)]
     for connection in taken:
@@ -322,6 +324,9 @@ def test_connections_have_a_limit(serve):
     with socket.create_connection((address, int(port))) as admin:
         admin.sendall(b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert admin.recv(65536).startswith(b"HTTP/1.1 200 ")
+    # And a probe does not end the process.
+    answer = httpx.get(f"{service.metrics[0]}/livez", timeout=60)
+    assert (answer.status_code, answer.text) == (200, "OK")
     for connection in taken:
         connection.close()
     eventually(lambda: still_serves_now(service))

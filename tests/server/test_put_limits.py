@@ -175,6 +175,32 @@ def test_many_at_once(service_with_token):
             assert left == [4, 3, 2, 1, 0, 0, 0, 0, 0, 0]
 
 
+def multiplied(names):
+    """Each of 120 names inherits all of these."""
+    below = ", ".join(f"n{i}: {{}}" for i in range(names))
+    more = ", ".join(f"m{i}: {{children: {{z: {{}}}}}}" for i in range(120))
+    return f'children: {{"*": {{children: {{{below}}}}}, {more}}}'
+
+
+def test_what_texts_stand_for_is_bounded(service_with_token):
+    with httpx.Client(base_url=service_with_token.http[0], timeout=60) as web:
+        assert ('overrides and "*" multiply to more than 20000 nodes'
+                in problem(put(web, multiplied(3000)), 400))
+        before = service_with_token.memory()
+        kept = 0
+        while (answer := put(web, multiplied(150), f"/v1/limits/l{kept}")
+               ).status_code == 201:
+            kept += 1
+            assert kept < 1000
+        assert ("would take more than 268435456 bytes"
+                in problem(answer, 507))
+        assert kept > 50
+        assert service_with_token.memory() - before < 400_000_000
+        problem(web.get(f"/v1/limits/l{kept}", headers=AUTH), 404)
+        assert web.delete("/v1/limits/l0", headers=AUTH).status_code == 200
+        assert put(web, ACME).status_code == 201
+
+
 def test_names_are_bounded(service_with_token):
     with httpx.Client(base_url=service_with_token.http[0], timeout=60) as web:
         large = "limits: 5/day" + "\n#" * 32_000

@@ -139,8 +139,8 @@ def test_the_environment_can_be_ignored(serve, limits):
 def test_all_mistakes_of_the_environment_are_told(limits):
     assert fails(limits, code=2, GRPC_PORT="x", BACKEND_TYPE="memcache") == [
         "limitree: GRPC_PORT: must be a number from 0 to 65535, is 'x'",
-        "limitree: BACKEND_TYPE: there is no memcache here; use redis or "
-        "memory"]
+        "limitree: MEMCACHE_HOST_PORT: or MEMCACHE_SRV is needed, because "
+        "BACKEND_TYPE is memcache"]
 
 
 def test_a_variable_that_the_library_refuses_is_named(limits):

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -160,6 +161,60 @@ TEST_F(LimiterPutTest, RemovesOnlyWhatItHasAdded) {
   EXPECT_EQ(left({"view"}), 2);
   ASSERT_TRUE(limiter().remove("view").ok());
   EXPECT_TRUE(limiter().reload(*tree_of("schema: {view: {limits: 9/m}}")).ok());
+}
+
+TEST_F(LimiterPutTest, WhatNamesTakeIsBounded) {
+  const auto put = [this](const std::string& name, std::string_view yaml) {
+    return limiter().put(root_of(name, yaml), Replace::kAdded, 20'000);
+  };
+  // One that is too large, alone and beside the others.
+  std::string large = "children: {";
+  for (int i = 0; i < 100; ++i) {
+    large += "a" + std::to_string(i) + ": {limits: 1/s}, ";
+  }
+  EXPECT_EQ(put("view", large + "}").code(), Code::kOutOfMemory);
+  EXPECT_EQ(left({"view"}), -1);
+  ASSERT_TRUE(put("view", "limits: 5/m").ok());
+  EXPECT_EQ(put("view", large + "}").code(), Code::kOutOfMemory);
+  EXPECT_EQ(left({"view"}), 4);
+  // The counters of names that are gone stay.
+  int gone = 0;
+  Status status;
+  for (; gone < 1000; ++gone) {
+    const std::string name = "n" + std::to_string(gone);
+    status = put(name, "{limits: {count: 5, period: 1m, unit: " + name + "}}");
+    if (!status.ok()) break;
+    EXPECT_TRUE(limiter().remove(name).ok());
+  }
+  EXPECT_EQ(status.code(), Code::kOutOfMemory);
+  EXPECT_EQ(status.error().messages.front(),
+            "the names that were put, and the counters of those that are gone, "
+            "would take more than 20000 bytes");
+  EXPECT_GT(gone, 10);
+  EXPECT_LT(gone, 200);
+  // A name that is there takes no more.
+  EXPECT_TRUE(put("view", "limits: 6/m").ok());
+}
+
+// The limits of the other names are not looked at again.
+TEST_F(LimiterPutTest, RemovesFromAmongMany) {
+  std::string yaml = "schema: {user: {children: {";
+  for (int i = 0; i < 30'000; ++i) {
+    yaml += "n" + std::to_string(i) + ": {limits: 1/s}, ";
+  }
+  limiter_.emplace(tree_of(yaml + "}}}"), options_,
+                   std::move(make_store(options_).value()));
+  std::clock_t put_time = 0;
+  std::clock_t remove_time = 0;
+  for (int i = 0; i < 20; ++i) {
+    std::clock_t begin = std::clock();
+    put("view", "limits: 5/m");
+    put_time += std::clock() - begin;
+    begin = std::clock();
+    EXPECT_TRUE(limiter().remove("view").ok());
+    remove_time += std::clock() - begin;
+  }
+  EXPECT_LT(remove_time, 4 * put_time);
 }
 
 // Rules other than GCRA, and the limits of a process that decides alone.

@@ -78,7 +78,8 @@ inline Limit limit_of(const Shape& shape, std::uint32_t index,
     // An hour is skipped and repeated, on days in spring and autumn of 2025.
     rules.calendar = std::make_shared<const Calendar>(
         "UTC", Calendar::Unit::kDay,
-        std::vector<ZoneOffset>{{0, 0}, {1750302000, 3600}, {1750600000, 0}});
+        std::make_shared<const std::vector<ZoneOffset>>(std::vector<ZoneOffset>{
+            {0, 0}, {1750302000, 3600}, {1750600000, 0}}));
   }
   limit.rules = std::make_shared<const Rules>(std::move(rules));
   return limit;

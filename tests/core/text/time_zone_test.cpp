@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -86,6 +88,33 @@ TEST(TimeZone, RefusesWhatIsNone) {
                            "/etc/passwd", "Europe/", "Euro pe", "zone.tab"}) {
     EXPECT_FALSE(load_time_zone(name).ok()) << name;
   }
+}
+
+// Many limits of one zone take one file and one copy, until the file changes.
+TEST(TimeZone, IsReadOnceUntilItChanges) {
+  namespace fs = std::filesystem;
+  const ZoneOffsets berlin = shared_time_zone("Europe/Berlin").value();
+  EXPECT_EQ(shared_time_zone("Europe/Berlin").value(), berlin);
+  EXPECT_EQ(berlin->size(), zone("Europe/Berlin").size());
+  EXPECT_FALSE(shared_time_zone("Europe//Berlin").ok());
+  EXPECT_FALSE(shared_time_zone("Europe/Berln").ok());
+
+  const fs::path folder = fs::path(testing::TempDir()) / "limitree-zones";
+  fs::create_directories(folder);
+  const auto write = [&](const std::string& name, int age) {
+    std::ofstream(folder / "Here", std::ios::binary) << file_of(name);
+    fs::last_write_time(folder / "Here", fs::file_time_type::clock::now() -
+                                             std::chrono::hours(age));
+  };
+  ASSERT_EQ(setenv("TZDIR", folder.c_str(), 1), 0);
+  write("Asia/Kathmandu", 2);
+  const ZoneOffsets old = shared_time_zone("Here").value();
+  EXPECT_EQ(offset_at(*old, 1'750'000'000), 20'700);
+  EXPECT_EQ(shared_time_zone("Here").value(), old);
+  write("Europe/Berlin", 1);
+  EXPECT_EQ(offset_at(*shared_time_zone("Here").value(), 1'750'000'000), 7200);
+  ASSERT_EQ(unsetenv("TZDIR"), 0);
+  fs::remove_all(folder);
 }
 
 TEST(TimeZone, RefusesBrokenFiles) {

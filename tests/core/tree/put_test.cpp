@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,9 +28,10 @@ std::shared_ptr<Nodes> root_of(std::string_view name, std::string_view yaml,
   return nullptr;
 }
 
-Strings mistakes_of(std::string_view name, std::string_view yaml) {
+Strings mistakes_of(std::string_view name, std::string_view yaml,
+                    TextBounds bounds = {}) {
   Result<std::shared_ptr<Nodes>> root =
-      load_root(name, {yaml, "put"}, reading({}));
+      load_root(name, {yaml, "put"}, reading({}), bounds);
   if (root.ok()) return {};
   EXPECT_EQ(root.status().code(), Code::kInvalidConfig);
   return root.status().error().messages;
@@ -147,6 +149,60 @@ TEST(Put, SaysWhereEachMistakeIs) {
                     "ip\" on the node above"});
   EXPECT_EQ(mistakes_of("view", "{overrides: f.csv, children: {'*': {}}}"),
             Strings{"put:1:13: f.csv: no such file"});
+}
+
+// Each of 280 names inherits 5,000 others: 47 KB for 1.4 million nodes.
+TEST(Put, ATextOfOthersStandsForFewNodes) {
+  std::string below = "{";
+  for (int i = 0; i < 5000; ++i) below += "n" + std::to_string(i) + ": {}, ";
+  std::string yaml = "children: {'*': {children: " + below + "}}";
+  EXPECT_EQ(mistakes_of("view", yaml + "}", kForeignText), Strings{});
+  for (int i = 0; i < 280; ++i) {
+    yaml += ", m" + std::to_string(i) + ": {children: {z: {}}}";
+  }
+  EXPECT_EQ(mistakes_of("view", yaml + "}", kForeignText),
+            Strings{"put:1:53989: overrides and \"*\" multiply to more than "
+                    "20000 nodes"});
+}
+
+// Each limit has all names above it, and "%" is three bytes there.
+TEST(Put, ATextOfOthersHasShortNames) {
+  const auto yaml = [](int depth) {
+    std::string text;
+    std::string end = "}";
+    for (int i = 0; i < depth; ++i) {
+      text += "children: {'" + std::string(100, '%') + "': {\n";
+      end += "}}";
+    }
+    text += "children: {\n";
+    for (int i = 0; i < 1000; ++i) {
+      text += "n" + std::to_string(i) + ": {limits: 1/s},\n";
+    }
+    return text + end;
+  };
+  EXPECT_EQ(mistakes_of("view", yaml(2), kForeignText), Strings{});
+  EXPECT_EQ(mistakes_of("view", yaml(10)), Strings{});
+  EXPECT_EQ(mistakes_of("view", yaml(10), kForeignText),
+            Strings{"put:359:1: the names of all limits up to here, each with "
+                    "the names above it, have more than 1048576 bytes"});
+}
+
+// To keep names over a reload takes much less than to put them.
+TEST(Put, ManyNamesStayAtOnce) {
+  Tree tree = loaded(kLimits);
+  const auto seconds = [] {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  };
+  const double begin = seconds();
+  for (int i = 0; i < 3000; ++i) {
+    tree = tree.with(root_of("n" + std::to_string(i), "limits: 1/s"));
+  }
+  const double put = seconds();
+  const Tree more = std::move(loaded(kLimits).with_added_of(tree).value());
+  const double kept = seconds();
+  expect_indices(more);
+  EXPECT_EQ(more.limit_count(), 3004U);
+  EXPECT_LT(kept - put, (put - begin) / 20);
 }
 
 TEST(Put, SaysWhatIsWrongWithTheName) {

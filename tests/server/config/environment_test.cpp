@@ -328,6 +328,16 @@ TEST(Environment, MakesTheUrlOfTheStore) {
             "redis://u:p@r:1/2");
   EXPECT_EQ(url({{"REDIS_URL", "redis://:q@r:1"}, {"REDIS_AUTH", "p"}}),
             "redis://:q@r:1");
+  EXPECT_EQ(url({{"REDIS_URL", "redis://r:1/2"},
+                 {"REDIS_AUTH", "p"},
+                 {"REDIS_TLS", "true"}}),
+            "rediss://:p@r:1/2");
+  EXPECT_EQ(url({{"REDIS_URL", "redis+cluster://r:1"}, {"REDIS_TLS", "true"}}),
+            "rediss+cluster://r:1");
+  EXPECT_EQ(url({{"REDIS_URL", "rediss://r:1"}, {"REDIS_TLS", "true"}}),
+            "rediss://r:1");
+  EXPECT_EQ(error({{"REDIS_URL", "redis+unix:///r"}, {"REDIS_TLS", "true"}}),
+            "REDIS_TLS: is not possible on a Unix socket");
   EXPECT_EQ(url({{"REDIS_URL", "a:1, b:2"},
                  {"REDIS_TYPE", "cluster"},
                  {"REDIS_TLS", "true"}}),
@@ -409,6 +419,10 @@ TEST(Environment, MakesTheUrlForLimitsOfASecond) {
                         {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"}}),
             "rediss+sentinel://b:1/main?sentinel_password=p&tls_ca_file=%2Fca&"
             "tls_verify=authority");
+  EXPECT_EQ(per_second({{"REDIS_PERSECOND_URL", "redis://b:1"},
+                        {"REDIS_PERSECOND_AUTH", "p"},
+                        {"REDIS_PERSECOND_TLS", "true"}}),
+            "rediss://:p@b:1");
   EXPECT_EQ(error({{"REDIS_URL", "a:1"},
                    {"REDIS_PERSECOND", "true"},
                    {"REDIS_PERSECOND_URL", "redis://u:secret@b:x"}}),

@@ -13,13 +13,13 @@
 {{- end -}}
 
 {{- define "limitree.selector" -}}
-app.kubernetes.io/name: {{ include "limitree.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "limitree.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "limitree.metadata" -}}
-name: {{ include "limitree.fullname" . }}
-namespace: {{ .Release.Namespace }}
+name: {{ include "limitree.fullname" . | quote }}
+namespace: {{ .Release.Namespace | quote }}
 labels:
   {{- include "limitree.selector" . | nindent 2 }}
   app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -134,6 +134,14 @@ tls-client-name: {{ toJson . }}
 {{- if or (hasKey $own $name) (eq $name "store") -}}
 {{- fail (printf "settings.%s is set by another value of the chart: see values.yaml" $name) -}}
 {{- end -}}
+{{- if has $name (list "otlp-headers" "xds-header") -}}
+{{- fail (printf "settings.%s would be an argument, which is no secret: use its variable in env" $name) -}}
+{{- end -}}
+{{- range $one := kindIs "slice" $value | ternary $value (list $value) -}}
+{{- if and (eq $name "set") (regexMatch "^ *([a-z_]*password *=|(per_second_)?store *=.*@)" (toString $one)) -}}
+{{- fail "settings.set has a password, which would be an argument and is no secret: use a variable in env, or a file" -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- $words := list -}}
 {{- range $name, $value := merge (dict) $own .Values.settings -}}
@@ -145,13 +153,17 @@ tls-client-name: {{ toJson . }}
 {{- toYaml $words -}}
 {{- end -}}
 
-{{- /* A probe: its times, and what it asks.  With certificates of clients there
-is no HTTP that the kubelet could ask. */ -}}
-{{- define "limitree.probe" -}}
-{{- if .root.Values.tls.clientCertificates -}}
+{{- /* Connections of clients do not take this port from the kubelet. */ -}}
+{{- define "limitree.isAlive" -}}
+httpGet: {path: /livez, port: metrics}
+{{- end -}}
+
+{{- /* With certificates of clients there is no HTTP that the kubelet could
+ask. */ -}}
+{{- define "limitree.isReady" -}}
+{{- if .Values.tls.clientCertificates -}}
 tcpSocket: {port: grpc}
 {{- else -}}
-httpGet: {path: {{ .path }}, port: http}
+httpGet: {path: /healthcheck, port: http}
 {{- end }}
-{{ toYaml .times }}
 {{- end -}}

@@ -50,7 +50,9 @@ Limit limit_of(Kind kind, std::int64_t count, Duration period) {
       if (kind != Kind::kCalendar) break;
       rules.align = Align::kCalendar;
       rules.calendar = std::make_shared<const Calendar>(
-          "UTC", Calendar::Unit::kDay, std::vector<ZoneOffset>{{0, 0}});
+          "UTC", Calendar::Unit::kDay,
+          std::make_shared<const std::vector<ZoneOffset>>(
+              std::vector<ZoneOffset>{{0, 0}}));
       break;
     case Kind::kTail:
     case Kind::kTailUp:
