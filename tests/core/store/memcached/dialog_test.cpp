@@ -39,7 +39,7 @@ class DialogOfMemcached : public testing::Test {
   }
   void send(std::size_t bytes) { dialog_.outbox()->remove_front(bytes); }
 
-  const Url url_;
+  const Url url_{};
   MemcachedDialog dialog_{url_};
 };
 
