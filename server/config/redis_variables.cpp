@@ -84,7 +84,7 @@ class RedisReader {
   std::optional<std::string> secret(const char* suffix,
                                     const char* file_option) {
     const std::string name = prefix_ + suffix;
-    const std::optional<std::string> text = reader_.text(name);
+    std::optional<std::string> text = reader_.text(name);
     const std::optional<std::string> file = reader_.file_of(name);
     if (file && !has_password(address_)) {
       add(name + "_FILE", file_option, *file);

@@ -52,6 +52,8 @@ class CapiHolds : public testing::Test {
     Config config;
     config.set_limits(kYaml, "limits.yaml");
     if (shared) config.set("store", "shm://" + folder_ + "/limits");
+    // A thread that has a lock may not run for long on a busy machine.
+    config.set("timeout", "20s");
     return Limiter(config);
   }
 

@@ -29,7 +29,8 @@ class MemcachedItems : public testing::Test {
   Status ask(Operation operation, const std::vector<std::string>& names,
              Store* of = nullptr) {
     plan_ = std::make_unique<Plan>(operation);
-    for (const std::string& name : names) {
+    names_ = names;  // which the plan refers to
+    for (const std::string& name : names_) {
       const auto at = static_cast<std::uint32_t>(plan_->segments.size());
       plan_->segments.emplace_back(name, Segment::Kind::kCaller);
       plan_->add_level(&limit_, at, 1u, 1);
@@ -55,6 +56,7 @@ class MemcachedItems : public testing::Test {
   const MemcachedServer server_;
   const Settings settings_ = store_settings("memcached://" + server_.host());
   MemcachedStore store_{settings_, Clock()};
+  std::vector<std::string> names_;
   std::unique_ptr<Plan> plan_;
 };
 
