@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/sanitizers.hpp"
 #include "io/name_server.hpp"
 #include "io/socket.hpp"
 
@@ -312,6 +313,9 @@ TEST(SrvServers, OneQuestionAtATime) {
 }
 
 TEST(SrvServers, AChildOfForkAsksAnew) {
+  if (limitree::kThreadSanitized) {
+    GTEST_SKIP() << "its children cannot start threads";
+  }
   Names names;
   names.say({{}, -1});
   Told told;
