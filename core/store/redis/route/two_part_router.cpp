@@ -37,7 +37,7 @@ Node* TwoPartRouter::route(const Target& target) {
 const remote::Settings& TwoPartRouter::settings_of(
     const Node* node, const remote::Settings& of_store) const {
   if (is_per_second(node)) return per_second_settings_;
-  return of_store;
+  return of_store;  // NOLINT: it outlives the router
 }
 
 Router::Check TwoPartRouter::check_due(Node* node, Monotonic now) {

@@ -31,6 +31,8 @@ EventDriver::~EventDriver() = default;
 EventDriver::Job* EventDriver::new_job(Task* task, Monotonic deadline) {
   if (free_.empty()) {
     jobs_.push_back(std::make_unique<Job>(this));
+    // free_job() finds room for all.
+    if (free_.capacity() < jobs_.size()) free_.reserve(2 * jobs_.size());
     free_.push_back(jobs_.back().get());
   }
   Job* const job = free_.back();
@@ -86,9 +88,9 @@ void EventDriver::read() {
   } while (count == ready.size());
 }
 
-void EventDriver::add(std::unique_ptr<AsyncTask> task, Duration time) {
-  Job* const job = new_job(task->task(), now_ + time);
-  job->owner = std::move(task);
+void EventDriver::add(std::unique_ptr<AsyncTask>* task, Duration time) {
+  Job* const job = new_job((*task)->task(), now_ + time);
+  job->owner = std::move(*task);
   proceed(job, job->task->start());
 }
 

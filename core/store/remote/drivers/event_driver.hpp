@@ -49,9 +49,9 @@ class EventDriver {
   EventDriver& operator=(const EventDriver&) = delete;
 
   // One run: read() first, then add() what is new, then work(), which appends
-  // what has finished.
+  // what has finished.  add() leaves a task for which there is no memory.
   void read();
-  void add(std::unique_ptr<AsyncTask> task, Duration time);
+  void add(std::unique_ptr<AsyncTask>* task, Duration time);
   void work(Tasks* finished);
 
   // Returns all that was under way, or has finished.

@@ -83,18 +83,32 @@ void Loop::turn(EventDriver::Tasks* finished) {
   }
   // Clears the wake-up before it takes the tasks that caused it.
   driver_->read();
-  std::vector<Started> started = std::move(spare_started_);
-  {
+  take();
+  driver_->work(finished);
+}
+
+// Adds what was started to the driver.
+void Loop::take() {
+  if (added_ == taken_.size()) {
+    taken_.clear();
+    added_ = 0;
     const std::lock_guard lock(start_mutex_);
-    started.swap(started_);
+    taken_.swap(started_);
     woken_ = false;
   }
-  for (Started& one : started) {
-    driver_->add(std::move(one.task), one.time);
+  while (added_ < taken_.size()) {
+    Started& one = taken_[added_];
+    try {
+      driver_->add(&one.task, one.time);
+    } catch (...) {
+      if (one.task == nullptr) ++added_;
+      const std::lock_guard lock(start_mutex_);
+      woken_ = true;
+      poller_->wake();  // the next run does the rest
+      throw;
+    }
+    ++added_;
   }
-  started.clear();
-  spare_started_ = std::move(started);
-  driver_->work(finished);
 }
 
 void Loop::close() {
@@ -104,11 +118,15 @@ void Loop::close() {
     const std::lock_guard lock(start_mutex_);
     closed_ = true;
     if (driver_ != nullptr) tasks = driver_->cancel_all();
-    for (Started& one : started_) {
-      one.task->status = Status(Code::kCancelled, "the store is closed");
-      tasks.push_back(std::move(one.task));
+    added_ = 0;
+    for (std::vector<Started>* const all : {&taken_, &started_}) {
+      for (Started& one : *all) {
+        if (one.task == nullptr) continue;
+        one.task->status = Status(Code::kCancelled, "the store is closed");
+        tasks.push_back(std::move(one.task));
+      }
+      all->clear();
     }
-    started_.clear();
     driver_.reset();
     poller_.reset();
   }
@@ -136,6 +154,8 @@ void Loop::after_fork_in_child() {
   driver_.reset();
   poller_.reset();
   started_.clear();
+  taken_.clear();
+  added_ = 0;
   woken_ = false;
   start_mutex_.unlock();
   run_mutex_.unlock();

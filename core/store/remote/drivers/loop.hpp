@@ -73,6 +73,7 @@ class Loop final : public StoreLoop, private ForkGuard {
   int fd_locked();
   void wake_locked();
   void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
+  void take();
   void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
 
   // The child forgets what is under way without reporting it: it belongs to
@@ -88,8 +89,11 @@ class Loop final : public StoreLoop, private ForkGuard {
   std::mutex run_mutex_;  // taken before start_mutex_
   std::unique_ptr<EventDriver> driver_;
 
-  // Empty: their memory, for the next run().
-  std::vector<Started> spare_started_;
+  // What a run has taken from started_; those before `added_` are at work.  The
+  // others wait for the next run if there was no memory.
+  std::vector<Started> taken_;
+  std::size_t added_ = 0;
+  // Empty: its memory, for the next run().
   std::vector<std::unique_ptr<AsyncTask>> spare_finished_;
 
   std::mutex start_mutex_;

@@ -60,7 +60,7 @@ class Router {
   // where there are several parts.
   virtual const Settings& settings_of(const Node* /*node*/,
                                       const Settings& of_store) const {
-    return of_store;
+    return of_store;  // NOLINT: it outlives the router
   }
 
   // Takes what an outcome says about the topology: MOVED <slot> <endpoint>,

@@ -91,7 +91,10 @@ class EchoTask : public Task {
   explicit EchoTask(const std::string& text, Target to = {})
       : sent(text), target_(std::move(to)), bytes_(echo(text)) {}
 
-  Step start() override { return next(); }
+  Step start() override {
+    if (std::exchange(starts_starved, false)) throw std::bad_alloc();
+    return next();
+  }
   Step resumed() override { return next(); }
   Step answered(Outcome of) override {
     if (std::exchange(starved, false)) throw std::bad_alloc();
@@ -109,6 +112,7 @@ class EchoTask : public Task {
   std::vector<Duration> pauses;  // taken from the end
   bool picky = false;            // accepts no reply
   bool starved = false;          // finds no memory for its first outcome
+  bool starts_starved = false;   // finds none to start
   Outcome outcome;
   bool done = false;
 

@@ -292,7 +292,11 @@ TEST(Loop, EveryCallEndsThoughMemoryRunsOut) {
   ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
   server.suspend();
   const std::size_t before = host.finished.size();
-  for (int i = 0; i < 20; ++i) host.start("a")->echo.starved = i % 7 == 0;
+  for (int i = 0; i < 20; ++i) {
+    EchoTask& echo = host.start("a")->echo;
+    echo.starved = i % 7 == 0;
+    echo.starts_starved = i % 7 == 1;
+  }
   int thrown = 0;
   for (const Monotonic end = now() + 10s;
        host.finished.size() < before + 20 && now() < end;) {
@@ -303,7 +307,7 @@ TEST(Loop, EveryCallEndsThoughMemoryRunsOut) {
     }
   }
   EXPECT_EQ(host.finished.size(), before + 20);
-  EXPECT_EQ(thrown, 3);
+  EXPECT_EQ(thrown, 6);
 }
 
 // Hosts whose callers have less time than the store's timeout.
