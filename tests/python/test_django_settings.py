@@ -183,6 +183,10 @@ def test_user_who_is_not_logged_in(is_async):
     ({"TRUSTED_HOPS": 1}, "2001:db8::7", "2001:db8::"),
     ({"TRUSTED_HOPS": 1, "IPV6_PREFIX": 128}, "2001:DB8::7", "2001:db8::7"),
     ({"TRUSTED_HOPS": 1}, "::ffff:192.0.2.1", "192.0.2.1"),
+    ({"TRUSTED_HOPS": 1, "IPV4_PREFIX": 20}, "192.0.40.1", "192.0.32.0"),
+    ({"TRUSTED_HOPS": 1, "IPV4_PREFIX": 20}, "2001:db8::7", "2001:db8::"),
+    ({"CLIENT_IP": "HTTP_X_FORWARDED_FOR", "IPV4_PREFIX": 24}, "192.0.2.1:77",
+     "192.0.2.0"),
     ({"CLIENT_IP": "HTTP_X_FORWARDED_FOR"}, "192.0.2.1:77", "192.0.2.1"),
     ({"CLIENT_IP": limitree.client_ip(trusted_hops=2)},
      "192.0.2.1, 10.0.0.9", "192.0.2.1"),
@@ -336,6 +340,7 @@ def test_fallbacks():
             CACHES=CACHES, RATELIMIT_ENABLE=False, RATELIMIT_VIEW=sorry,
             RATELIMIT_CACHE_PREFIX="mine:", RATELIMIT_USE_CACHE="default",
             RATELIMIT_FAIL_OPEN=True, RATELIMIT_IPV6_MASK=56,
+            RATELIMIT_IPV4_MASK=24,
             RATELIMIT_IP_META_KEY="HTTP_X_REAL_IP",
             RATELIMIT_EXCEPTION_CLASS=Busy):
         found = current().conf
@@ -343,6 +348,7 @@ def test_fallbacks():
         assert found.store == "redis://127.0.0.1:1/3"
         assert found.options == {"prefix": "mine:", "on_store_error": "allow"}
         assert (found.ipv6_prefix, found.client_ip) == (56, "HTTP_X_REAL_IP")
+        assert found.ipv4_prefix == 24
         assert found.exception_class is Busy
         with limits(ENABLED=True):  # LIMITREE takes precedence
             assert current().conf.enabled

@@ -195,6 +195,7 @@ class Conf:
     trusted_proxies: tuple[str, ...] | None = _setting(_texts)
     #: The header in which proxies name the client.
     proxy_header: str = _setting(_kind(str, "a text"), "x-forwarded-for")
+    ipv4_prefix: int = _setting(_number(1, 32), 32)
     ipv6_prefix: int = _setting(_number(1, 128), 64)
     headers: Style = _setting(_one_of(*get_args(Style)), "ietf")
     headers_reset: Reset = _setting(_one_of(*get_args(Reset)), "delta")
@@ -225,11 +226,12 @@ _FALLBACKS = {
     "RATELIMIT_VIEW": "VIEW",
     "RATELIMIT_FAIL_OPEN": "ON_STORE_ERROR",
     "RATELIMIT_IP_META_KEY": "CLIENT_IP",
+    "RATELIMIT_IPV4_MASK": "IPV4_PREFIX",
     "RATELIMIT_IPV6_MASK": "IPV6_PREFIX",
     "RATELIMIT_EXCEPTION_CLASS": "EXCEPTION_CLASS",
 }
 #: Settings without effect.
-_IGNORED = ("RATELIMIT_HASH_ALGORITHM", "RATELIMIT_IPV4_MASK")
+_IGNORED = ("RATELIMIT_HASH_ALGORITHM",)
 
 
 def read() -> tuple[Conf, list[Mistake]]:

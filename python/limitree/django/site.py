@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Iterable
 from typing import Any, Union, cast
 
@@ -165,6 +166,13 @@ class Site:
         Trusts `hops` proxies, or those of the settings if it is None.  Raises
         ValueError if there is no address, ClientGone if the client is gone.
         """
+        found, prefix = self._client_ip(request, hops), self.conf.ipv4_prefix
+        if prefix == 32 or ":" in found:
+            return found
+        network = ipaddress.IPv4Network((found, prefix), strict=False)
+        return str(network.network_address)
+
+    def _client_ip(self, request: HttpRequest, hops: int | None) -> str:
         source = self._address
         if hops is not None or source is None:
             clients = self._clients if hops is None else self._by_hops(hops)
