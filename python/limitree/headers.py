@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from limitree._native import Decision, check_style
@@ -19,13 +20,19 @@ headers = Decision.headers
 
 
 def combined(decisions: list[Decision], style: Style = "ietf",
-             reset: Reset = "delta") -> Headers:
+             reset: Reset = "delta", always: bool = False) -> Headers:
     """Return the headers of a response that depends on several decisions.
 
     A style with room for one limit shows the limit of the tightest decision: a
-    denial, then the longest wait, then the fewest tokens left.  Raises what
-    headers raises.
+    denial, then the longest wait, then the fewest tokens left.  With `always`
+    a response that is allowed has a Retry-After, too: when the limit is full
+    again.  Raises what headers raises.
     """
+    if always and style != "none" and not any(one.limited for one in decisions):
+        full = max(decisions, key=tightness).binding_reset_after
+        # Windows end at whole microseconds, so a bit may be the rounding.
+        full = math.ceil(round(full, 6))
+        return [*combined(decisions, style, reset), ("Retry-After", str(full))]
     if len(decisions) == 1:
         return decisions[0].headers(style, reset)
     if style != "ietf":

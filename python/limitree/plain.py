@@ -202,10 +202,11 @@ class PlainLimits:
     `update`, which costs nothing if there are no new rules.
     """
 
-    def __init__(self, root: str = "view", strategy: str | None = None
-                 ) -> None:
+    def __init__(self, root: str = "view", strategy: str | None = None,
+                 charge: str = "all_or_nothing") -> None:
         self.root = root  #: the top-level name
         self._algorithm = algorithm_of(strategy)
+        self._charge = charge
         self._scopes: dict[str, dict[tuple[str, ...], PlainLimit]] = {}
         self._rules: dict[tuple[str, str, bool], PlainRule] = {}
         self._count = 0
@@ -307,7 +308,10 @@ class PlainLimits:
             return {}
         scopes = {scope: {"children": {"*": {"children": _below(limits)}}}
                   for scope, limits in self._scopes.items() if limits}
-        return {"children": scopes}
+        node: dict[str, object] = {"children": scopes}
+        if self._charge != "all_or_nothing":
+            node["charge"] = self._charge
+        return node
 
     def __iter__(self) -> Iterator[PlainRule]:
         return iter(list(self._rules.values()))

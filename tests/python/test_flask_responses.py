@@ -319,7 +319,7 @@ def test_what_is_given_goes_first(app):
 @pytest.mark.parametrize("settings, message", [
     ({"LIMITREE_HEADERS": "draft-1"}, "no headers 'draft-1'"),
     ({"LIMITREE_HEADERS_RESET": "date"}, "with reset 'date'"),
-    ({"LIMITREE_DECIDE": "late"}, "must be before_request or view"),
+    ({"LIMITREE_DECIDE": "late"}, "must be before_request, view, decorator"),
     ({"RATELIMIT_STRATEGY": "leaky"}, "no strategy 'leaky'"),
     ({"LIMITREE_STROE": "redis://localhost"},
      "no setting 'LIMITREE_STROE': did you mean 'LIMITREE_STORE'"),

@@ -233,7 +233,8 @@ def _describe(bound: Bound) -> str:
 
 def _texts(texts: Iterable[object]) -> str:
     return "; ".join(one if isinstance(one, str) else f"{_name(one)}()"
-                     for one in texts) or "-"
+                     for one in (getattr(one, "text", one) for one in texts)
+                     ) or "-"
 
 
 def _name(function: object) -> str:

@@ -15,6 +15,7 @@ from limitree.decision import Decision, Level
 from limitree.demand import Segment
 from limitree.errors import StoreError
 from limitree.flask.cli import commands
+from limitree.flask.errors import RateLimitExceeded
 from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Breach,
@@ -117,6 +118,10 @@ class Limiter:
     either all of them are charged or none.
     """
 
+    #: Settings of modules that have the names and the counts of others.
+    _usual: Mapping[str, object] = {}
+    _exceeded = RateLimitExceeded
+
     def __init__(
         self, key_func: Key | None = None, *, app: flask.Flask | None = None,
         limits: Limits | None = None, path: PathsOf | None = None,
@@ -138,7 +143,9 @@ class Limiter:
         on_store_error: str | None = None, swallow_errors: bool | None = None,
         in_memory_fallback_enabled: bool | None = None,
         on_breach: Breach | None = None, key_prefix: str | None = None,
-        retry_after: str | None = None,
+        retry_after: str | None = None, charge: str | None = None,
+        in_memory_fallback: Sequence[TextOf] | None = None,
+        request_identifier: Callable[[], str] | None = None,
         decide: str | None = None, enabled: bool | None = None,
     ) -> None:
         if isinstance(key_func, flask.Flask):
@@ -162,10 +169,10 @@ class Limiter:
         sites = app.extensions.setdefault("limitree", {})
         if self in sites:
             return
-        settings = Reader(self._given, app.config).read()
+        settings = Reader(self._given, app.config, self._usual).read()
         if not settings.enabled:
             return
-        site = Site(self._registry, app, settings)
+        site = Site(self._registry, app, settings, self._exceeded)
         for path in self._paths:
             site.check_path(path)
         self._registry.add_app(app)

@@ -28,6 +28,7 @@ class Registry:
         # The functions inside the limits.  If a view is one of them, not the
         # limited function, its route was added before the limit.
         self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
+        self._limited: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
         self._apps: weakref.WeakSet[flask.Flask] = weakref.WeakSet()
 
     # ---- Registration -------------------------------------------------------
@@ -50,6 +51,7 @@ class Registry:
                     limited: Callable[..., Any], rule: Rule) -> None:
         """Put a rule on `limited`, which wraps `view`."""
         setattr(limited, _RULES, [*getattr(view, _RULES, ()), (self, rule)])
+        self._limited.add(limited)
         with contextlib.suppress(TypeError):  # if it allows no weak reference
             self._inner.add(view)
         for app in self._apps:
@@ -76,19 +78,25 @@ class Registry:
         """Return whether a filter exempts the current request."""
         return any(exempts() for exempts in self._filters)
 
-    def rules_of(self, view: object, method: str) -> list[Rule]:
-        """Return the rules of a view, for requests with this method."""
-        found = self._rules_on(view)
+    def rules_of(self, view: object, method: str, outermost: bool = False
+                 ) -> list[Rule]:
+        """Return the rules of a view, for requests with this method.
+
+        With `outermost`, only those that stand above all other decorators.
+        """
+        found = self._rules_on(view, outermost)
         kind = getattr(view, "view_class", None)
         if kind is not None:
             handler = getattr(kind, method.lower(), None)
             if handler is None and method == "HEAD":
                 handler = getattr(kind, "get", None)
-            found += [rule for rule in self._rules_on(handler)
+            found += [rule for rule in self._rules_on(handler, outermost)
                       if rule not in found]
         return found
 
-    def _rules_on(self, function: object) -> list[Rule]:
+    def _rules_on(self, function: object, outermost: bool) -> list[Rule]:
+        if outermost and function not in self._limited:
+            return []
         marks = cast("Iterable[tuple[Registry, Rule]]",
                      getattr(function, _RULES, ()))
         return [rule for of, rule in marks if of is self]

@@ -117,13 +117,16 @@ def _needs_arguments(function: Callable[..., Any]) -> bool:
 class Bound:
     """A rule at one endpoint and method, prepared as far as possible."""
 
-    __slots__ = ("_endpoint", "_path", "_plain", "_scope", "key", "rule",
-                 "static")
+    __slots__ = ("_endpoint", "_identify", "_path", "_plain", "_scope", "key",
+                 "rule", "static")
 
     def __init__(self, rule: Rule, plain: PlainLimits, key: Key,
-                 endpoint: str, method: str) -> None:
+                 endpoint: str, method: str,
+                 identify: Callable[[], str] | None = None) -> None:
         self.rule = rule
         self.key = rule.key or key
+        #: In place of the endpoint, if rules of others do not share the bucket.
+        self._identify = None if rule.shared else identify
         self._plain = plain
         self._endpoint = endpoint
         self._path = rule.path
@@ -131,7 +134,8 @@ class Bound:
         #: Of a text that is no function.
         self.static: PlainRule | None = None
         if rule.text is not None:
-            self._scope = rule.scope_of(endpoint, method)
+            self._scope = rule.scope_of(
+                COMPUTED if self._identify else endpoint, method)
             if isinstance(rule.text, str):
                 self.static = plain.rule(rule.text, self._scope)
 
@@ -155,6 +159,8 @@ class Bound:
         scope = self.rule.scope
         if callable(scope):
             key = joined(str(scope(self._endpoint)), key)
+        if self._identify is not None:
+            key = joined(self._identify(), key)
         return rule.paths(key), rule.limits
 
     def _tree_paths(self) -> Sequence[Path]:

@@ -32,6 +32,10 @@ from limitree.web import did_you_mean, options_of
 
 When = Callable[[], bool]
 
+#: When limits are decided.
+_DECIDE = ("before_request", "view", "decorator")
+_CHARGE = ("all_or_nothing", "independent")
+
 _OURS, _THEIRS = "LIMITREE_", "RATELIMIT_"
 #: The store in old versions of Flask-Limiter.
 _OLD_STORE = "RATELIMIT_STORAGE_URL"
@@ -79,15 +83,21 @@ class Settings:
     on_breach: Breach | None = None
     decide: str = "before_request"
     reserve: bool | float = False  # for `path`
+    charge: str = "all_or_nothing"  # of plain limits
+    identify: Callable[[], str] | None = None  # in place of the endpoint
+    fallback: Group = field(default_factory=Group)  # while the store fails
+    swallows: bool = False  # errors of on_breach are only logged
+    retry_always: bool = False  # Retry-After in every response
 
 
 class Reader:
     """Looks up settings in all their sources."""
 
-    def __init__(self, given: Mapping[str, object],
-                 config: Mapping[str, Any]) -> None:
+    def __init__(self, given: Mapping[str, object], config: Mapping[str, Any],
+                 usual: Mapping[str, object]) -> None:
         self._given = given
         self._config = config
+        self._usual = usual  # in place of the defaults here
         self._known: set[str] = set()  # the settings that get() looks for
 
     def get(self, given: str, *names: str, default: Any = None) -> Any:
@@ -99,7 +109,7 @@ class Reader:
         for name in names:
             if self._config.get(name) is not None:
                 return self._config[name]
-        return default
+        return self._usual.get(given, default)
 
     def read(self) -> Settings:
         """Return the settings.
@@ -137,8 +147,8 @@ class Reader:
         get = self.get
         style, reset = self._headers()
         decide = get("decide", "LIMITREE_DECIDE", default="before_request")
-        if decide not in ("before_request", "view"):
-            raise ConfigError("LIMITREE_DECIDE must be before_request or view, "
+        if decide not in _DECIDE:
+            raise ConfigError(f"LIMITREE_DECIDE must be {', '.join(_DECIDE)}, "
                               f"is {decide!r}")
         return Settings(
             enabled=bool(get("enabled", "LIMITREE_ENABLED",
@@ -156,7 +166,28 @@ class Reader:
             style=style, reset=reset, names=self._names(),
             on_breach=get("on_breach", "LIMITREE_ON_BREACH",
                           "RATELIMIT_ON_BREACH_CALLBACK"),
-            decide=decide, reserve=self._reserve())
+            decide=decide, reserve=self._reserve(), charge=self._charge(),
+            identify=get("request_identifier", "LIMITREE_REQUEST_IDENTIFIER",
+                         "RATELIMIT_REQUEST_IDENTIFIER"),
+            fallback=Group(self._fallback()),
+            swallows=bool(get("swallow_errors", "RATELIMIT_SWALLOW_ERRORS")),
+            retry_always=bool(get("retry_always")))
+
+    def _fallback(self) -> tuple[TextOf, ...]:
+        return _texts(self.get(
+            "in_memory_fallback", "LIMITREE_IN_MEMORY_FALLBACK",
+            "RATELIMIT_IN_MEMORY_FALLBACK", default=()), "in_memory_fallback")
+
+    def _charge(self) -> str:
+        charge = self.get("charge", "LIMITREE_CHARGE")
+        goes_on = self.get("fail_on_first_breach",
+                           "RATELIMIT_FAIL_ON_FIRST_BREACH") is False
+        if charge is None:
+            return "independent" if goes_on else "all_or_nothing"
+        if charge not in _CHARGE:
+            raise ConfigError(f"LIMITREE_CHARGE must be {' or '.join(_CHARGE)},"
+                              f" is {charge!r}")
+        return str(charge)
 
     def _reserve(self) -> bool | float:
         found = self.get("reserve", "LIMITREE_RESERVE", default=False)
@@ -190,6 +221,8 @@ class Reader:
         falls_back = self.get("in_memory_fallback_enabled",
                               "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED")
         swallows = self.get("swallow_errors", "RATELIMIT_SWALLOW_ERRORS")
+        if on_error is None and self._fallback():
+            on_error = "raise"  # so that the other limits are asked
         if on_error is None and falls_back:
             on_error = "local"
         if on_error is None and swallows:
@@ -220,16 +253,12 @@ class Reader:
     def _group(self, given: str, texts: str, rest: str) -> Group:
         found = self.get(given, f"LIMITREE_{texts}", f"RATELIMIT_{texts}",
                          default=())
-        if isinstance(found, str) or callable(found):
-            found = [found]
-        if not isinstance(found, Iterable):
-            raise ConfigError(f"{given} must be a list of limits, is {found!r}")
 
         def other(name: str, default: object = None) -> Any:
             return self.get(f"{given}_{name.lower()}",
                             f"LIMITREE_{rest}_{name}",
                             f"RATELIMIT_{rest}_{name}", default=default)
-        return Group(tuple(found), bool(other("PER_METHOD")),
+        return Group(_texts(found, given), bool(other("PER_METHOD")),
                      other("EXEMPT_WHEN"), other("DEDUCT_WHEN"),
                      other("COST", 1))
 
@@ -253,14 +282,24 @@ class Reader:
 
     def _names(self) -> dict[str, str]:
         names = {}
-        mapping = self.get("header_name_mapping", default={})
+        mapping = {getattr(what, "name", what): name for what, name in self.get(
+            "header_name_mapping", default={}).items()}
         for what, usual in (("LIMIT", "X-RateLimit-Limit"),
                             ("REMAINING", "X-RateLimit-Remaining"),
-                            ("RESET", "X-RateLimit-Reset")):
+                            ("RESET", "X-RateLimit-Reset"),
+                            ("RETRY_AFTER", "Retry-After")):
             name = self.get("", f"RATELIMIT_HEADER_{what}")
             if mapping.get(what) or name:
                 names[usual] = mapping.get(what) or name
         return names
+
+
+def _texts(found: Any, given: str) -> tuple[TextOf, ...]:
+    if isinstance(found, str) or callable(found):
+        return (cast("TextOf", found),)
+    if not isinstance(found, Iterable):
+        raise ConfigError(f"{given} must be a list of limits, is {found!r}")
+    return tuple(found)
 
 
 def _warn(message: str) -> None:

@@ -4,12 +4,13 @@ requests."""
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Sequence
 
 import flask
 from flask.wrappers import Response
-from werkzeug.http import http_date
+from werkzeug.http import http_date, parse_date
 
 from limitree.decision import Decision
 from limitree.demand import Segment
@@ -19,6 +20,7 @@ from limitree.flask.errors import RateLimitExceeded
 from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Bound,
+    Breach,
     ExemptionScope,
     Key,
     RequestLimit,
@@ -26,12 +28,13 @@ from limitree.flask.rules import (
     SegmentOf,
 )
 from limitree.flask.settings import Group, Settings
+from limitree.flask.spare import Spare
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.limits import NO_LIMITS
 from limitree.path_costs import PathCosts
 from limitree.plain import COMPUTED, PlainLimit, PlainLimits, PlainRule
-from limitree.web import check_path, unavailable
+from limitree.web import check_path, logger, unavailable
 from limitree.wsgi import HOLDS, note
 
 #: A rule, and the plain limit of each of its paths.
@@ -43,9 +46,10 @@ Step = tuple[Decision, PathCosts, "list[Owner]"]
 class State:
     """The decisions about one request."""
 
-    __slots__ = ("rules", "steps")
+    __slots__ = ("is_spare", "rules", "steps")
 
     def __init__(self) -> None:
+        self.is_spare = False  # decided by the limits of a Spare
         # One decision, unless the view asks for more.
         self.steps: list[Step] = []
         self.rules: set[Rule] = set()  # already decided
@@ -59,12 +63,13 @@ class Site:
     """One application, with its limiter and its settings."""
 
     def __init__(self, registry: Registry, app: flask.Flask,
-                 settings: Settings) -> None:
+                 settings: Settings,
+                 exceeded: type[RateLimitExceeded] = RateLimitExceeded) -> None:
         self._registry = registry
+        self._exceeded = exceeded
         self.app = app
         self.settings = settings
-        self.plain = PlainLimits(strategy=settings.strategy)
-        self.core = self._new_core()
+        self._renew()
         self._bounds: dict[tuple[str, str], list[Bound]] = {}
         self._version = -1
         self._state = f"limitree.flask.{id(registry):x}"  # in the environ
@@ -73,12 +78,15 @@ class Site:
         self._path = ([Rule(paths=settings.path, reserve=settings.reserve)]
                       if settings.path else [])
 
-    def _new_core(self) -> Core:
+    def _renew(self) -> None:
         settings = self.settings
+        self.plain = PlainLimits(strategy=settings.strategy,
+                                 charge=settings.charge)
         limits = NO_LIMITS if settings.limits is None else settings.limits
-        core = Core(limits, settings.store, levels=True, **settings.options)
-        self.plain.update(core)  # if this ever fails, it fails now
-        return core
+        self.core = Core(limits, settings.store, levels=True,
+                         **settings.options)
+        self.plain.update(self.core)  # if this ever fails, it fails now
+        self._spare = Spare(settings) if settings.fallback.texts else None
 
     def check_path(self, path: Sequence[SegmentOf]) -> None:
         """Raise UnknownRoot for a path that the tree does not have."""
@@ -104,7 +112,8 @@ class Site:
 
     def bind(self, rule: Rule, endpoint: str, method: str) -> Bound:
         """Return one rule bound to an endpoint."""
-        return Bound(rule, self.plain, self.settings.key, endpoint, method)
+        return Bound(rule, self.plain, self.settings.key, endpoint, method,
+                     self.settings.identify)
 
     def _rules(self, endpoint: str, method: str) -> list[Rule]:
         registry = self._registry
@@ -116,7 +125,7 @@ class Site:
         blueprint = endpoint.rpartition(".")[0]
         exempt = registry.exemption_in(view, blueprint)
         found = [] if exempt & ExemptionScope.APPLICATION else [
-            *self._everywhere]
+            rule for rule in self._everywhere if rule.applies_to(method)]
         own: list[Rule] = []
         if not registry.exemption_of(view):
             own = [rule for rule in registry.rules_of(view, method)
@@ -126,9 +135,16 @@ class Site:
                     if rule.applies_to(method)]
         if (all(not rule.override_defaults for rule in own)
                 and not exempt & ExemptionScope.DEFAULT):
-            found += self._defaults
+            found += [rule for rule in self._defaults
+                      if rule.applies_to(method)]
         if not exempt & ExemptionScope.APPLICATION:
             found += self._path  # it may refuse, so texts count first
+        if self.settings.decide == "decorator":
+            # What stands below another decorator is decided when the code gets
+            # there: that decorator may refuse, or find what a limit needs.
+            inner = {*registry.rules_of(view, method)}.difference(
+                registry.rules_of(view, method, outermost=True))
+            own = [rule for rule in own if rule not in inner]
         return found + own
 
     # ---- Before the view ----------------------------------------------------
@@ -147,7 +163,8 @@ class Site:
     def ask(self, rule: Rule, once: bool) -> None:
         """Decide another rule; with `once`, unless it was decided before."""
         state = self.state()
-        if once and state is not None and rule in state.rules:
+        if once and state is not None and (state.is_spare
+                                           or rule in state.rules):
             return
         request = flask.request
         endpoint = request.endpoint
@@ -186,11 +203,30 @@ class Site:
                     raise RuntimeError("nobody would see when the response has "
                                        "ended: reserve before it is sent, and "
                                        "call the application as servers do")
-                decision = asked.authorize(self.core)
+                try:
+                    decision = asked.authorize(self.core)
+                except StoreError:
+                    if self._spare is None:
+                        raise
+                    self._decide_by(self._spare, state)
+                    return
                 note(environ, asked, decision, self.core)
-                state.steps.append((decision, asked, owners))
-                if decision.limited:
-                    self._deny(limits_of(decision, asked, owners), decision)
+                self._take((decision, asked, owners), state)
+
+    def _decide_by(self, spare: Spare, state: State) -> None:
+        request = flask.request
+        asked = PathCosts()
+        owners: list[Owner] = []
+        self._collect(state, spare.bounds(str(request.endpoint),
+                                          request.method), asked, owners)
+        spare.plain.update(spare.core)
+        state.is_spare = True
+        self._take((asked.authorize(spare.core), asked, owners), state)
+
+    def _take(self, step: Step, state: State) -> None:
+        state.steps.append(step)
+        if step[0].limited:
+            self._deny(limits_of(*step), step[0])
 
     def _collect(self, state: State, bounds: list[Bound],
                  asked: PathCosts, owners: list[Owner]) -> None:
@@ -217,11 +253,23 @@ class Site:
         for limit in breached:
             for breach in dict.fromkeys((self.settings.on_breach,
                                          limit.rule.on_breach)):
-                response = (breach(limit) if breach else None) or response
+                response = self._told(breach, limit) or response
         message = binding.rule.error_message
-        raise RateLimitExceeded(decision, binding,
-                                message() if callable(message) else message,
-                                response)
+        raise self._exceeded(decision, binding,
+                             message() if callable(message) else message,
+                             response)
+
+    def _told(self, breach: Breach | None, limit: RequestLimit
+              ) -> Response | None:
+        if breach is None:
+            return None
+        try:
+            return breach(limit)
+        except Exception as error:
+            if not self.settings.swallows:
+                raise
+            logger.exception("on_breach callback failed with error %s", error)
+            return None
 
     # ---- After it -----------------------------------------------------------
 
@@ -242,14 +290,27 @@ class Site:
             holds.answer(response, response.is_streamed)
         settings = self.settings
         decisions = [step[0] for step in state.steps]
-        for name, value in combined(decisions, settings.style, settings.reset):
-            if settings.retry_date and name == "Retry-After":
-                value = http_date(self._now() + int(value))
-            response.headers[settings.names.get(name, name)] = value
+        for name, value in combined(decisions, settings.style, settings.reset,
+                                    settings.retry_always):
+            if name != "Retry-After":
+                response.headers[settings.names.get(name, name)] = value
+            else:
+                self._retry_after(response, int(value))
         return response
 
-    def _now(self) -> float:
-        return (self.core.clock or time.time_ns)() / 1e9
+    def _retry_after(self, response: Response, seconds: int) -> None:
+        """Set Retry-After, unless the view says a later time."""
+        now = (self.core.clock or time.time_ns)() / 1e9
+        own = response.headers.get("Retry-After", "")
+        if own.isdecimal():
+            seconds = max(seconds, int(own))
+        elif own:
+            date = parse_date(own)
+            if date is not None:
+                seconds = max(seconds, math.ceil(date.timestamp() - now))
+        response.headers[self.settings.names.get("Retry-After", "Retry-After")
+                         ] = (http_date(math.ceil(now + seconds))
+                              if self.settings.retry_date else str(seconds))
 
     def note_error(self, sender: object, **_: object) -> None:
         """Note that the view has raised an error that nobody handles."""
@@ -283,8 +344,7 @@ class Site:
             raise RuntimeError("buckets in a store are not forgotten all at "
                                "once: reset a caller, or empty the store")
         old = self.core
-        self.plain = PlainLimits(strategy=self.settings.strategy)
-        self.core = self._new_core()
+        self._renew()
         self._bounds = {}
         old.close()
 
@@ -313,7 +373,8 @@ def _wait(limit: RequestLimit) -> float:
 
 
 def _rules_of(group: Group, shared: str | None) -> list[Rule]:
-    return [Rule(text, scope=shared, shared=shared is not None,
+    return [text if isinstance(text, Rule) else
+            Rule(text, scope=shared, shared=shared is not None,
                  per_method=group.per_method, exempt_when=group.exempt_when,
                  deduct_when=group.deduct_when, cost=group.cost)
             for text in group.texts]

@@ -1,0 +1,191 @@
+"""limitree.flask_limiter has the names, the defaults and the counts of
+Flask-Limiter: the same applications under both."""
+
+import functools
+import time
+
+import flask
+import flask_limiter
+import pytest
+import time_machine
+
+import limitree.flask_limiter
+from flask_requests import as_, codes, who
+
+NOON = 1_772_366_400.25  # 2026-03-01 12:00:00 UTC, and a bit
+
+
+def clock():
+    """The time of Python, which has less than nanoseconds here."""
+    return round(time.time() * 1e6) * 1000
+
+
+
+def store(library):
+    """Returns the options of a store that keeps to the time of Python."""
+    return {"storage_uri": "memory://"} if library is flask_limiter else {
+        "storage_uri": "memory://", "storage_options": {"clock": clock}}
+
+
+def view(name):
+    """Returns a view; Flask-Limiter identifies functions by their names."""
+    def function():
+        return ""
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def refused(library, app):
+    """What the answer to a denial looks like, and when a window ends."""
+    limiter = library.Limiter(who, app=app, default_limits=["2/hour"],
+                              headers_enabled=True, **store(library))
+    app.get("/", endpoint="a")(lambda: "")
+
+    @app.get("/b")
+    @limiter.limit("10/minute")
+    def limited():
+        return "", {"Retry-After": "100000"}
+
+    with time_machine.travel(NOON, tick=False) as traveller:
+        client = app.test_client()
+        for seconds in (0, 1800, 1801.5, 3600, 3601):
+            traveller.move_to(NOON + seconds)
+            answer = client.get("/")
+            yield answer.status_code, answer.text, answer.content_type
+            yield headers_of(answer)
+        # Their date of the view's loses a part of a second.
+        yield int(client.get("/b").headers["Retry-After"]) in (99999, 100000)
+
+
+def headers_of(answer):
+    return sorted((name, value) for name, value in answer.headers
+                  if name.startswith("X-Rate") or name == "Retry-After")
+
+
+def without_headers(library, app):
+    library.Limiter(who, app=app, default_limits=["1/hour"],
+                    **store(library))
+    app.get("/", endpoint="a")(lambda: "")
+    client = app.test_client()
+    yield [sorted(client.get("/").headers.keys()) for _ in range(2)]
+
+
+def renamed_headers(library, app):
+    names = library.HeaderNames
+    library.Limiter(
+        who, app=app, default_limits=["1/hour"], headers_enabled=True,
+        header_name_mapping={names.LIMIT: "X-Most", names.RETRY_AFTER: "X-In"},
+        retry_after="http-date", **store(library))
+    app.get("/", endpoint="a")(lambda: "")
+    client = app.test_client()
+    with time_machine.travel(NOON, tick=False):
+        for _ in range(2):
+            yield [client.get("/").headers.get(name)
+                   for name in ("X-Most", "X-In", "X-RateLimit-Remaining")]
+
+
+def below_other_decorators(library, app):
+    """A limit that another decorator prepares, or protects."""
+    limiter = library.Limiter(who, app=app, default_limits=["1/hour"],
+                              **store(library))
+
+    def tier(function):
+        @functools.wraps(function)
+        def inner(*args, **kwargs):
+            if who() == "stranger":
+                flask.abort(401)
+            flask.g.text = "3/hour"
+            return function(*args, **kwargs)
+        return inner
+
+    app.get("/a", endpoint="a")(
+        tier(limiter.limit(lambda: flask.g.text)(view("tier_a"))))
+    client = app.test_client()
+    yield codes(client, "/a", 4, **as_("stranger"))
+    yield codes(client, "/a", 4, **as_("alex"))
+
+
+def all_limits_after_a_breach(library, app):
+    limiter = library.Limiter(who, app=app, fail_on_first_breach=False,
+                              **store(library))
+    app.get("/", endpoint="a")(
+        limiter.limit("1/second; 3/minute")(lambda: ""))
+    with time_machine.travel(NOON, tick=False) as traveller:
+        client = app.test_client()
+        yield codes(client, "/", 2)
+        traveller.move_to(NOON + 1)
+        yield codes(client, "/", 2)
+        traveller.move_to(NOON + 2)
+        yield codes(client, "/", 1)
+
+
+def requests_have_other_names(library, app):
+    limiter = library.Limiter(
+        who, app=app, default_limits=["2/hour"], **store(library),
+        request_identifier=lambda: flask.request.args["name"])
+    for name in "ab":
+        app.get(f"/{name}", endpoint=name)(view(f"named_{name}"))
+    client = app.test_client()
+    for url in ("/a?name=x", "/b?name=x", "/a?name=y", "/a?name=x",
+                "/b?name=y", "/b?name=y"):
+        yield url, client.get(url).status_code
+
+
+def errors_of_on_breach(library, app):
+    def fails(limit):
+        raise ZeroDivisionError
+
+    library.Limiter(who, app=app, default_limits=["1/hour"], on_breach=fails,
+                    swallow_errors=True, **store(library))
+    app.get("/", endpoint="a")(lambda: "")
+    yield from codes(app.test_client(), "/", 2)
+
+
+def limits_as_objects(library, app):
+    def account():
+        return flask.request.headers.get("X-Account", "none")
+
+    limiter = library.Limiter(
+        who, app=app, **store(library),
+        default_limits=[library.Limit("2/hour", key_function=account),
+                        library.Limit("5/hour", methods=["POST"], cost=2)],
+        application_limits=[
+            library.ApplicationLimit("2/hour", methods=["DELETE"])])
+    for name in "abc":
+        app.route(f"/{name}", endpoint=name, methods=["GET", "POST", "DELETE"])(
+            view(f"objects_{name}"))
+    app.get("/own", endpoint="own")(
+        library.RouteLimit("1/hour", limiter=limiter, override_defaults=True)(
+            view("objects_own")))
+    client = app.test_client()
+    yield codes(client, "/a", 3)
+    yield [client.post("/b", headers={"X-Account": f"{number}"}).status_code
+           for number in range(3)]
+    yield codes(client, "/own", 2)
+    yield [client.delete(path, headers={"X-Account": path}).status_code
+           for path in ("/a", "/b", "/c")]
+
+
+@pytest.mark.parametrize("scenario", [
+    refused, without_headers, renamed_headers, below_other_decorators,
+    all_limits_after_a_breach, requests_have_other_names, errors_of_on_breach,
+    limits_as_objects], ids=lambda scenario: scenario.__name__)
+def test_it_is_the_same(scenario):
+    theirs, ours = (list(scenario(library, flask.Flask(__name__)))
+                    for library in (flask_limiter, limitree.flask_limiter))
+    assert theirs
+    assert ours == theirs
+
+
+def test_other_limits_while_the_store_fails():
+    app = flask.Flask(__name__)
+    app.config["RATELIMIT_IN_MEMORY_FALLBACK"] = "1/hour"
+    limiter = limitree.flask_limiter.Limiter(
+        who, app=app, default_limits=["5/hour"],
+        storage_uri="redis+unix:///nowhere/redis.sock")
+    app.get("/a", endpoint="a")(lambda: "")
+    app.get("/b", endpoint="b")(limiter.limit("3/hour")(view("away_b")))
+    client = app.test_client()
+    assert codes(client, "/a", 2) == [200, 429]
+    assert codes(client, "/b", 2) == [200, 429]
+    assert codes(client, "/b", 2, **as_("alex")) == [200, 429]
