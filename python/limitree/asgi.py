@@ -153,6 +153,10 @@ class HeaderMiddleware:
         """Answer one connection."""
         await self.app(scope, receive, send)
 
+    def headers_of(self, decisions: list[Decision]) -> Headers:
+        """Return the headers of a response after these decisions."""
+        return combined(decisions, self._style, self._reset)
+
     def _watched(self, record: Record, send: Send) -> Send:
         """Return `send`, which adds headers and sees the end."""
         has_trailers = False
@@ -167,8 +171,9 @@ class HeaderMiddleware:
                 await record.answer(message.get("status", 101),
                                     message.get("headers", ()))
                 if record.decisions:
-                    own = combined(record.decisions, self._style, self._reset)
-                    message["headers"] = _added(message.get("headers", ()), own)
+                    message["headers"] = _added(
+                        message.get("headers", ()),
+                        self.headers_of(record.decisions))
             await send(message)
             if (record.holds.open and kind in _ENDS and not has_trailers
                     and not message.get("more_body")):

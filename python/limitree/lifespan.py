@@ -68,6 +68,17 @@ class LimiterLifespan:
         if self._owns:
             self._put[name] = node
 
+    def forget(self) -> None:
+        """Forget all buckets, which are in this process.
+
+        Raises RuntimeError for those that are not.
+        """
+        limiter = self.limiter
+        if not self._owns or limiter._limiter.is_shared:
+            raise RuntimeError("buckets in a store are not forgotten all at "
+                               "once: reset a caller, or empty the store")
+        limiter._limiter.close()  # so that another one is made
+
     async def open(self) -> None:
         """Connect to the store, so that no request has to wait for that.
 

@@ -91,13 +91,19 @@ class _Middleware(HeaderMiddleware):
 def _route_of(routes: Iterable[Any], scope: Scope) -> Scope | None:
     """Return `scope` as the route sees it that will be taken, if any."""
     for route in routes:
+        contexts = getattr(route, "effective_route_contexts", None)
+        if contexts is not None:  # of a router that FastAPI includes
+            below = _route_of(contexts(), scope)
+            if below is not None:
+                return below
+            continue
         match, more = route.matches(scope)
         if match is not Match.FULL:
             continue
         found = {**scope, **more}
-        below = getattr(route, "routes", None)  # of a Mount or a Host
-        if below:
-            return _route_of(below, found)
+        inner = getattr(route, "routes", None)  # of a Mount or a Host
+        if inner:
+            return _route_of(inner, found)
         return {**found, "route": route} if "endpoint" in found else None
     return None
 

@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from limitree.aio import AsyncLimiter
 from limitree.asgi import Record
 from limitree.clients import ClientIp, client_ip
-from limitree.decision import Level
+from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
 from limitree.denials import log_denial
 from limitree.headers import Reset, Style, check_style
@@ -75,13 +75,16 @@ class Site:
         #: The limits of every route.
         self._everywhere: list[ConnectionLimit] = []
         for text in _texts(application_limits):
-            self._everywhere.append(self._kind(text, by="app"))
+            self._everywhere.append(self._limit(text, by="app"))
             self._everywhere[-1].is_application = True
         for text in _texts(default_limits):
-            self._everywhere.append(self._kind(text))
+            self._everywhere.append(self._limit(text))
             self._everywhere[-1].is_default = True
         if app is not None:
             self.init_app(app)
+
+    def _limit(self, *limits: Any, **options: Any) -> ConnectionLimit:
+        return self._kind(*limits, **options)
 
     def _begin(self) -> None:
         """Set what init_app needs."""
@@ -123,7 +126,7 @@ class Site:
         Put it below the decorator of the route.  The function needs no
         parameter for the request.
         """
-        return self._decorator(self._kind(
+        return self._decorator(self._limit(
             limit_value, key=key_func, cost=cost, reserve=reserve, scope=scope,
             methods=methods, per_method=per_method, exempt_when=exempt_when,
             deduct_when=deduct_when, on_breach=on_breach,
@@ -165,8 +168,12 @@ class Site:
             log_denial(decision)
             response, message = await run_awaited(
                 step.answering(self, connection, decision))
-            raise RateLimitExceeded(decision, message, response)
+            raise self._exceeded(decision, step, message, response)
         return decision
+
+    def _exceeded(self, decision: Decision, step: Step, message: str | None,
+                  response: Any) -> RateLimitExceeded:
+        return RateLimitExceeded(decision, message, response)
 
 
 def _texts(texts: Iterable[str]) -> Iterable[str]:
