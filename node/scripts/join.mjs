@@ -75,6 +75,13 @@ function reach(name, functions, found = new Set()) {
 }
 
 /**
+ * Entry points whose require() returns the default export, because that of the
+ * packages whose names they have is a function.
+ */
+const FUNCTIONS = ['express-rate-limit.js', 'fastify-rate-limit.js',
+                   'koa-ratelimit.js'];
+
+/**
  * The file of an entry point.  `import` and other tools see its names, and do
  * not have to read the joined files for them.
  */
@@ -83,7 +90,9 @@ function entryOf(name, names, joined) {
 Object.defineProperty(exports, "__esModule", { value: true });
 const load = require("./${joined}");
 const entry = load("${name}");
-${names.map((one) => `exports.${one} = entry.${one};\n`).join('')}`;
+${names.map((one) => `exports.${one} = entry.${one};\n`).join('')}` +
+    (FUNCTIONS.includes(name)
+      ? 'module.exports = Object.assign(entry.default, exports);\n' : '');
 }
 
 /**

@@ -20,6 +20,11 @@ export function timeOf(clock: Clock): number | bigint {
   return now as number | bigint;
 }
 
+/** The time in milliseconds, without a part that only a bigint has. */
+export function wholeMs(now: number | bigint): number {
+  return typeof now === 'bigint' ? Number(now / 1_000_000n) : now;
+}
+
 export function writeTime(now: number | bigint): void {
   if (typeof now === 'bigint') {
     const seconds = now / 1_000_000_000n;

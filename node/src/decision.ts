@@ -108,15 +108,8 @@ function levelOf(row: Row): Level {
 
 /** The decision about one request.  Its numbers are made when they are read. */
 export class Decision {
-  /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
-  readonly limit: number;
-  /** Tokens left there; -1 if there is no limit. */
-  readonly remaining: number;
-  readonly #bits: number;
-  readonly #retryAfterNs: number;
-  readonly #resetAfterNs: number;
-  readonly #nextAfterNs: number;
-  readonly #bindingResetAfterNs: number;
+  /** By LIMIT ... BITS. */
+  readonly #numbers: readonly number[];
   #rows: Rows | undefined;
 
   /** @internal Reads the row that begins at `from`. */
@@ -126,48 +119,58 @@ export class Decision {
     withLevels: boolean,
     names: Names,
   ) {
-    this.limit = numbers[from + at.LIMIT]!;
-    this.remaining = numbers[from + at.REMAINING]!;
-    this.#bits = numbers[from + at.BITS]!;
-    if ((this.#bits & FORGOT) !== 0) names.warnFull();
-    this.#retryAfterNs = numbers[from + at.RETRY_AFTER_NS]!;
-    this.#resetAfterNs = numbers[from + at.RESET_AFTER_NS]!;
-    this.#nextAfterNs = numbers[from + at.NEXT_AFTER_NS]!;
-    this.#bindingResetAfterNs = numbers[from + at.BINDING_RESET_AFTER_NS]!;
-    this.#rows = withLevels
-      ? readRows(numbers, from + at.DECISION_SIZE,
-                 numbers[from + at.LEVEL_COUNT]!, names)
-      : undefined;
+    const bits = numbers[from + at.BITS]!;
+    if ((bits & FORGOT) !== 0) names.warnFull();
+    // An array literal is one piece of memory, without a box for each number.
+    this.#numbers = [
+      numbers[from + at.LIMIT]!, numbers[from + at.REMAINING]!,
+      numbers[from + at.RETRY_AFTER_NS]!, numbers[from + at.RESET_AFTER_NS]!,
+      numbers[from + at.NEXT_AFTER_NS]!,
+      numbers[from + at.BINDING_RESET_AFTER_NS]!, bits];
+    if (withLevels) {
+      this.#rows = readRows(numbers, from + at.DECISION_SIZE,
+                            numbers[from + at.LEVEL_COUNT]!, names);
+    }
+  }
+
+  /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */
+  get limit(): number {
+    return this.#numbers[at.LIMIT]!;
+  }
+
+  /** Tokens left there; -1 if there is no limit. */
+  get remaining(): number {
+    return this.#numbers[at.REMAINING]!;
   }
 
   /** Whether the request was denied. */
   get limited(): boolean {
-    return (this.#bits & LIMITED) !== 0;
+    return (this.#numbers[at.BITS]! & LIMITED) !== 0;
   }
 
   /** The opposite of `limited`. */
   get allowed(): boolean {
-    return (this.#bits & LIMITED) === 0;
+    return (this.#numbers[at.BITS]! & LIMITED) === 0;
   }
 
   /** How long to wait: -1 if allowed, Infinity if no wait is long enough. */
   get retryAfterMs(): number {
-    return toMs(this.#retryAfterNs);
+    return toMs(this.#numbers[at.RETRY_AFTER_NS]!);
   }
 
   /** Until every bucket on the path is full. */
   get resetAfterMs(): number {
-    return toMs(this.#resetAfterNs);
+    return toMs(this.#numbers[at.RESET_AFTER_NS]!);
   }
 
   /** Until an identical request fits; Infinity if it never will. */
   get nextAfterMs(): number {
-    return toMs(this.#nextAfterNs);
+    return toMs(this.#numbers[at.NEXT_AFTER_NS]!);
   }
 
   /** Until the bucket of the binding limit is full. */
   get bindingResetAfterMs(): number {
-    return toMs(this.#bindingResetAfterNs);
+    return toMs(this.#numbers[at.BINDING_RESET_AFTER_NS]!);
   }
 
   /**
@@ -181,27 +184,27 @@ export class Decision {
 
   /** Who decided. */
   get source(): Source {
-    return native.sources[this.#bits >> SOURCE_SHIFT] ?? 'store';
+    return native.sources[this.#numbers[at.BITS]! >> SOURCE_SHIFT] ?? 'store';
   }
 
   /** Whether there is no limit on the path. */
   get unlimited(): boolean {
-    return (this.#bits & UNLIMITED) !== 0;
+    return (this.#numbers[at.BITS]! & UNLIMITED) !== 0;
   }
 
   /** Whether a limit in mode shadow would have denied. */
   get shadowed(): boolean {
-    return (this.#bits & SHADOWED) !== 0;
+    return (this.#numbers[at.BITS]! & SHADOWED) !== 0;
   }
 
   /** Whether the store failed and `onStoreError` decided. */
   get degraded(): boolean {
-    return (this.#bits & DEGRADED) !== 0;
+    return (this.#numbers[at.BITS]! & DEGRADED) !== 0;
   }
 
   /** Whether it was allowed only thanks to an overrun. */
   get soft(): boolean {
-    return (this.#bits & SOFT) !== 0;
+    return (this.#numbers[at.BITS]! & SOFT) !== 0;
   }
 
   /**
@@ -210,8 +213,8 @@ export class Decision {
    */
   get cell(): readonly [0 | 1, number, number, number, number] {
     return [this.limited ? 1 : 0, this.limit, this.remaining,
-            waitSeconds(this.#retryAfterNs),
-            ceilSeconds(this.#resetAfterNs)];
+            waitSeconds(this.#numbers[at.RETRY_AFTER_NS]!),
+            ceilSeconds(this.#numbers[at.RESET_AFTER_NS]!)];
   }
 
   /**
@@ -254,9 +257,10 @@ export class Decision {
     const from = at.INPUT_SIZE;
     numbers[from + at.LIMIT] = this.limit;
     numbers[from + at.REMAINING] = this.remaining;
-    numbers[from + at.RETRY_AFTER_NS] = this.#retryAfterNs;
-    numbers[from + at.BINDING_RESET_AFTER_NS] = this.#bindingResetAfterNs;
-    numbers[from + at.BITS] = this.#bits;
+    numbers[from + at.RETRY_AFTER_NS] = this.#numbers[at.RETRY_AFTER_NS]!;
+    numbers[from + at.BINDING_RESET_AFTER_NS] =
+      this.#numbers[at.BINDING_RESET_AFTER_NS]!;
+    numbers[from + at.BITS] = this.#numbers[at.BITS]!;
     this.#rows?.forEach((row, i) => numbers.set(
       row.numbers, from + at.DECISION_SIZE + i * at.LEVEL_SIZE));
     return this.#rows?.map(({ name }) => name.policy);

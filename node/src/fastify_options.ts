@@ -4,6 +4,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
 import type { Segment } from './paths.js';
+import { wordsOf } from './time.js';
 import { shown } from './words.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { Maybe } from './web/maybe.js';
@@ -168,17 +169,6 @@ export function renamed(options: FastifyOptions): Options {
     refuse(`groupId must be a string, is ${shown(groupId)}`);
   }
   return found as Options;
-}
-
-const UNITS = [
-  ['day', 86_400_000], ['hour', 3_600_000], ['minute', 60_000],
-  ['second', 1000]] as const;
-
-/** `60_000` as `"1 minute"`. */
-function wordsOf(ms: number): string {
-  const [unit, size] = UNITS.find(([, least]) => ms >= least) ?? UNITS[3];
-  const count = Math.round(ms / size);
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }
 
 /** What errorResponseBuilder gets. */

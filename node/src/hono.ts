@@ -14,6 +14,7 @@ import { Answers, forFramework } from './web/answer.js';
 import type { Answer, Ended } from './web/ending.js';
 import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
+import { isFree } from './web/info.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { WebOptions } from './web/options.js';
 import { ipOfPeer } from './web/peer.js';
@@ -186,7 +187,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
     }
     addHeaders(context, answers.headersOf(info));
     // On other servers, and in tests without one.
-    if (bindingsOf(context).incoming === undefined && !decision.limited) {
+    if (bindingsOf(context).incoming === undefined && !isFree(info)) {
       await finish(context, info);
     }
     return undefined;

@@ -17,8 +17,11 @@ export type {
 export { RateLimiterQueue, RateLimiterQueueError } from './flexible/queue.js';
 export type { RateLimiterQueueOptions } from './flexible/queue.js';
 export type { StoreClient } from './flexible/redis_url.js';
-export { RateLimiterRes } from './flexible/result.js';
+export {
+  RateLimiterCompatibleAbstract, RateLimiterRes } from './flexible/result.js';
 export type { CallOptions, Key, RateLimiterLike } from './flexible/result.js';
+export { RLWrapperTimeouts } from './flexible/timeouts.js';
+export type { TimeoutsOptions } from './flexible/timeouts.js';
 export {
   BurstyRateLimiter, RLWrapperBlackAndWhite, RateLimiterUnion,
 } from './flexible/wrappers.js';

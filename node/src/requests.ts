@@ -109,8 +109,14 @@ export class Requests {
     if (typeof options.cost === 'object') {
       return this.now(callOfPath(operation, path, options), readDecision);
     }
-    checkArray(path, 'path');
     const withLevels = options.levels ?? this.#withLevels;
+    this.#decide(operation, path, options);
+    return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+  }
+
+  /** The same with the decision in the array. */
+  #decide(operation: number, path: Path, options: CallOptions): void {
+    checkArray(path, 'path');
     const decide = this.#native.decide;
     const root = this.#numberOf(path[0]);
     if (root !== 0 && path.length === 3) {
@@ -128,7 +134,6 @@ export class Requests {
       decide(...segments);
       this.#learn(segments[0]);
     }
-    return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
   }
 
   /** The number of a first segment, or 0. */
@@ -155,12 +160,21 @@ export class Requests {
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
     try {
-      if (options !== NONE) checkOptions(options, true);
-      if (options.signal?.aborted) return Promise.reject(options.signal.reason);
-      if (!this.#isRemote) {
-        return Promise.resolve(this.decide(operation, path, options));
+      if (options !== NONE) {
+        checkOptions(options, true);
+        const { signal } = options;
+        if (signal?.aborted) return Promise.reject(signal.reason);
       }
-      return this.#start(callOfPath(operation, path, options), readDecision);
+      if (this.#isRemote || typeof options.cost === 'object') {
+        const call = callOfPath(operation, path, options);
+        return this.#isRemote ? this.#start(call, readDecision)
+          : Promise.resolve(this.now(call, readDecision));
+      }
+      const withLevels = options.levels ?? this.#withLevels;
+      this.#decide(operation, path, options);
+      // Made here, where the engine sees that it has no then() to look for.
+      return Promise.resolve(
+        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names));
     } catch (error) {
       return Promise.reject(error);
     }

@@ -19,3 +19,14 @@ export function ceilSeconds(ns: number): number {
 export function waitSeconds(ns: number): number {
   return ns === -1 || ns >= NEVER ? -1 : ceilSeconds(ns);
 }
+
+const UNITS = [
+  ['day', 86_400_000], ['hour', 3_600_000], ['minute', 60_000],
+  ['second', 1000]] as const;
+
+/** `60_000` as `"1 minute"`. */
+export function wordsOf(ms: number): string {
+  const [unit, size] = UNITS.find(([, least]) => ms >= least) ?? UNITS[3];
+  const count = Math.round(ms / size);
+  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}

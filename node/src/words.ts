@@ -23,6 +23,11 @@ export function shown(value: unknown): string {
   }
 }
 
+/** What somebody else's error says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : shown(error);
+}
+
 /** A name as it is compared: `max_buckets` and `MaxBuckets` are the same. */
 function plain(name: string): string {
   return name.replaceAll('_', '').toLowerCase();

@@ -9,7 +9,7 @@ import express from 'express';
 import { MemoryStore, rateLimit } from 'express-rate-limit';
 
 import { ConfigError } from 'limitree';
-import defaultExport, { LimitreeStore } from 'limitree/express-rate-limit';
+import { LimitreeStore } from 'limitree/express-rate-limit';
 
 import { PATIENT, serverFor } from './servers.mjs';
 
@@ -185,10 +185,6 @@ for (const [kind, make] of Object.entries(KINDS)) {
 }
 
 describe('LimitreeStore', () => {
-  it('is the default export', () => {
-    assert.equal(defaultExport, LimitreeStore);
-  });
-
   it('says who else counts with it', async () => {
     assert.deepEqual([new LimitreeStore().localKeys,
                       new LimitreeStore().prefix], [true, 'limitree:']);

@@ -42,8 +42,8 @@ it('a decision in memory loads no more', async () => {
   assert.equal(files.length, 2);
 });
 
-for (const name of ['express', 'express-rate-limit', 'fastify', 'hono', 'http',
-                    'koa']) {
+for (const name of ['express', 'express-rate-limit', 'fastify', 'hono',
+                    'hono-rate-limiter', 'http', 'koa', 'koa-ratelimit']) {
   it(`limitree/${name} does not load the framework`, async () => {
     const { builtins, files } = await loadedBy(`require('limitree/${name}');`);
     assert.deepEqual(builtins, []);

@@ -26,6 +26,8 @@ function clockAt(ms) {
 
 const T0 = 1_800_000_000_000;
 
+const OWN = { increment() {}, decrement() {}, resetKey() {} };
+
 /** An app that is asked without a network. */
 async function appWith(options, routes = {}, plugin = limitree) {
   const app = fastify();
@@ -117,28 +119,71 @@ describe('every middleware', () => {
 
     it(`${name}: takes a store of express-rate-limit`, async () => {
       const store = new MemoryStore();
-      await withApp({ limit: 2, windowMs: HOUR, store, ban: 1,
-                      skipFailedRequests: true }, async (app) => {
-        assert.equal((await app.fetch('/status/404')).status, 404);
-        for (let i = 0; i < 3000; ++i) {  // until it was given back
-          const hits = await store.get('127.0.0.1');
-          if (hits?.totalHits === 0) break;
-          await new Promise((resolve) => setTimeout(resolve, 10));
+      await withApp({ limit: 2, windowMs: HOUR, store, ban: 1 },
+        async (app) => {
+          const found = [];
+          for (let i = 0; i < 4; ++i) found.push(await app.fetch('/hello'));
+          assert.deepEqual(found.map(({ status }) => status),
+                           [200, 200, 429, 403]);
+          assert.match(found[0].headers.get('ratelimit'),
+                       /^"2\/1h:\*";r=1;t=3(600|5\d\d)$/);
+          assert.match(found[2].headers.get('retry-after'), /^3(600|5\d\d)$/);
+          assert.equal((await store.get('127.0.0.1')).totalHits, 4);
+          if (app.limit?.getKey === undefined) return;
+          const info = await app.limit.getKey('127.0.0.1');
+          assert.deepEqual([info.totalHits, info.limit, info.remaining],
+                           [4, 2, 0]);
+          await app.limit.resetKey('127.0.0.1');
+          assert.equal(await app.limit.getKey('127.0.0.1'), undefined);
+        })();
+    });
+
+    it(`${name}: has a store forget what has failed`, async () => {
+      const store = new MemoryStore();
+      const options = { limit: 1, windowMs: HOUR, store,
+                        skipFailedRequests: true };
+      const hitsAre = async (count) => {
+        const until = Date.now() + 30_000;
+        for (let found; found !== count;) {
+          found = (await store.get('127.0.0.1'))?.totalHits;
+          assert.ok(Date.now() < until, `${found} hits`);
+          await new Promise((resolve) => setTimeout(resolve, 5));
         }
-        const found = [];
-        for (let i = 0; i < 4; ++i) found.push(await app.fetch('/hello'));
-        assert.deepEqual(found.map(({ status }) => status),
-                         [200, 200, 429, 403]);
-        assert.match(found[0].headers.get('ratelimit'),
-                     /^"2\/1h:\*";r=1;t=3(600|5\d\d)$/);
-        assert.match(found[2].headers.get('retry-after'), /^3(600|5\d\d)$/);
-        assert.equal((await store.get('127.0.0.1')).totalHits, 4);
+      };
+      await withApp(options, async (app) => {
+        assert.deepEqual(await app.statuses(1, '/status/404'), [404]);
+        await hitsAre(0);
+        assert.deepEqual(await app.statuses(1), [200]);
+        // A denied request has been counted as well.
+        assert.deepEqual(await app.statuses(1), [429]);
+        await hitsAre(1);
+      })();
+    });
+
+    it(`${name}: takes a store that counts with a callback`, async () => {
+      const counts = new Map();
+      const begun = [];
+      const store = {
+        init: async (options) => {
+          begun.push([options.windowMs, options.limit]);
+          throw new Error('on purpose');  // which must not end the process
+        },
+        incr(key, done) {
+          if (key === undefined) return done(new Error('no key'));
+          counts.set(key, (counts.get(key) ?? 0) + 1);
+          return done(undefined, counts.get(key), new Date(T0 + HOUR));
+        },
+        decrement: (key) => { counts.set(key, counts.get(key) - 1); },
+        resetKey: (key) => { counts.delete(key); } };
+      await withApp({ limit: 1, windowMs: HOUR, store, clock: () => T0,
+                      logger: { warn() {} } }, async (app) => {
+        assert.deepEqual(await app.statuses(2), [200, 429]);
+        assert.deepEqual(begun, [[HOUR, 1]]);
+        assert.deepEqual([...counts.values()], [2]);
         if (app.limit?.getKey === undefined) return;
-        const info = await app.limit.getKey('127.0.0.1');
-        assert.deepEqual([info.totalHits, info.limit, info.remaining],
-                         [4, 2, 0]);
+        await assert.rejects(app.limit.getKey('127.0.0.1'), /no get\(\)/);
         await app.limit.resetKey('127.0.0.1');
-        assert.equal(await app.limit.getKey('127.0.0.1'), undefined);
+        assert.deepEqual(await app.statuses(1), [200]);
       })();
     });
 
@@ -221,6 +266,8 @@ describe('every middleware', () => {
       [{ onExceeded: 1 }, /onExceeded must be a function/],
       [{ headerNames: { a: 'b c' } }, /headerNames must have a name/],
       [{ store: { increment() {} } }, /the object has no decrement\(\)/],
+      [{ store: { ...OWN, init: 'x' } }, /the object has no init\(\)/],
+      [{ store: { incr() {}, decrement() {} } }, /has no resetKey\(\)/],
       [{ store: new MemoryStore(), cost: 2 }, /it cannot have cost/],
       [{ limit: undefined, limits: 'schema: {a: {limits: 1/s}}',
          path: () => ['a'], ban: 1 }, /ban cannot be given together/],

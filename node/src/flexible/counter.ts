@@ -123,8 +123,16 @@ export class Counter {
       this.#both(key, window, 0), { levels: true })).then(found);
   }
 
-  /** Blocks a key for some time, from now on; 0: forever. */
-  async block(key: Key, ms: number, windowMs: number): Promise<void> {
+  /**
+   * Blocks a key for some time, from now on; 0: forever.  It then has used
+   * `points`, as long as its window lasts.
+   */
+  async block(
+    key: Key,
+    ms: number,
+    windowMs: number,
+    points = 0,
+  ): Promise<void> {
     const path = [this.#blocks, String(key), 'for'];
     const options = { cost: 0 };
     // What is in memory is done before anybody else can ask.
@@ -135,8 +143,12 @@ export class Counter {
       Math.ceil((ms === 0 ? FOREVER_MS : ms) - Math.max(0, resetAfterMs));
     const changed = more >= 0 ? this.#limiter.spend(path, { cost: more })
       : this.#limiter.refund(path, { cost: -more });
-    await Promise.all([changed, this.#with(key, windowMs, (window) =>
-      this.#limiter.reset(window))]);
+    // The window must not deny for longer than the block does.
+    const cost = ms === 0 || ms >= windowMs ? points : 0;
+    await Promise.all([changed, this.#with(key, windowMs, async (window) => {
+      await this.#limiter.reset(window);
+      if (cost > 0) await this.#limiter.spend(window, { cost });
+    })]);
   }
 
   /** Forgets a key. */

@@ -8,7 +8,8 @@ import { BlockedKeys } from './blocked_keys.js';
 import { Counter } from './counter.js';
 import { urlOf } from './redis_url.js';
 import type { StoreClient } from './redis_url.js';
-import { RateLimiterRes, isLimiter } from './result.js';
+import {
+  RateLimiterCompatibleAbstract, RateLimiterRes, isLimiter } from './result.js';
 import type { CallOptions, Key, RateLimiterLike } from './result.js';
 
 export interface RateLimiterOptions
@@ -37,12 +38,17 @@ export interface RateLimiterStoreOptions extends RateLimiterOptions {
   readonly inMemoryBlockOnConsumed?: number | undefined;
   /** For how many seconds; default: until its window ends. */
   readonly inMemoryBlockDuration?: number | undefined;
+  /** Has no effect: a store that fails is never waited for. */
+  readonly rejectIfRedisNotReady?: boolean | undefined;
+  /** Has no effect: clients of both packages are known by their options. */
+  readonly useRedisPackage?: boolean | undefined;
 }
 
 const NAMES = ['points', 'duration', 'keyPrefix', 'blockDuration', 'execEvenly',
                'execEvenlyMinDelayMs', 'clock', 'storeClient',
                'insuranceLimiter', 'inMemoryBlockOnConsumed',
-               'inMemoryBlockDuration'] as const;
+               'inMemoryBlockDuration', 'rejectIfRedisNotReady',
+               'useRedisPackage'] as const;
 
 function checkNumber(value: unknown, name: string, least = -Infinity): number {
   if (Number.isFinite(value) && (value as number) >= least) {
@@ -53,7 +59,8 @@ function checkNumber(value: unknown, name: string, least = -Infinity): number {
 }
 
 /** What all limiters have in common. */
-export abstract class RateLimiterAbstract implements RateLimiterLike {
+export abstract class RateLimiterAbstract
+  extends RateLimiterCompatibleAbstract {
   #points = 0;
   #duration = 0;
   #keyPrefix: string;
@@ -62,6 +69,7 @@ export abstract class RateLimiterAbstract implements RateLimiterLike {
   execEvenly: boolean;
 
   constructor(options: RateLimiterOptions) {
+    super();
     this.points = options?.points;
     this.duration = options?.duration;
     const { keyPrefix = 'rlflx', blockDuration = 0, execEvenly = false } =
@@ -121,19 +129,6 @@ export abstract class RateLimiterAbstract implements RateLimiterLike {
     return this.keyPrefix === '' ? key
       : key.slice(this.keyPrefix.length + 1);
   }
-
-  abstract consume(key: Key, points?: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  abstract penalty(key: Key, points?: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  abstract reward(key: Key, points?: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  abstract get(key: Key, options?: CallOptions): Promise<RateLimiterRes | null>;
-  abstract set(key: Key, points: number, secDuration: number,
-               options?: CallOptions): Promise<RateLimiterRes>;
-  abstract block(key: Key, secDuration: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  abstract delete(key: Key, options?: CallOptions): Promise<boolean>;
 }
 
 /** Counts points in the store of limitree. */
@@ -170,6 +165,10 @@ class Counted extends RateLimiterAbstract {
     this.#counter = new Counter(
       this.keyPrefix, this.#msOf(undefined),
       { ...others, store, onStoreError: 'raise' }, clock);
+  }
+
+  get insuranceLimiter(): RateLimiterLike | undefined {
+    return this.#insurance;
   }
 
   #msOf(options: CallOptions | undefined): number {
@@ -286,14 +285,15 @@ class Counted extends RateLimiterAbstract {
   set(
     key: Key,
     points: number,
-    secDuration: number,
+    secDuration: number = this.duration,
     options: CallOptions = {},
   ): Promise<RateLimiterRes> {
     return this.#insured(async () => {
       const seconds = secDuration >= 0 ? secDuration : this.duration;
       const windowMs = this.#msOf(options);
       if (points > this.points) {
-        await this.#counter.block(key, seconds * 1000, windowMs);
+        await this.#counter.block(key, seconds * 1000, windowMs,
+                                  checkPoints(points));
       } else {
         await this.#counter.forget(key, windowMs);
         await this.#counter.add(key, checkPoints(points), windowMs);

@@ -22,22 +22,24 @@ interface ClientOptions {
   readonly socket?: ClientOptions | undefined;
 }
 
-function refuse(why: string): never {
-  throw new ConfigError([`storeClient ${why}: give the URL of the server as ` +
-    'store: "redis://..."']);
-}
-
 function encoded(value: unknown): string {
   return value === undefined || value === null ? ''
     : encodeURIComponent(String(value));
 }
 
-/** The URL of the server that a client is connected to. */
-export function urlOf(client: StoreClient | undefined): string {
-  if (client === undefined) refuse('is not set');
+/** The URL of the server of a client; `name` is that of the option. */
+export function urlOf(
+  client: StoreClient | undefined,
+  name = 'storeClient',
+): string {
+  const refuse = (why: string): never => {
+    throw new ConfigError([`${name} ${why}: give the URL of the server as ` +
+      'store: "redis://..."']);
+  };
+  if (client === undefined) return refuse('is not set');
   const { options } = client as { readonly options?: ClientOptions };
   if (typeof options !== 'object' || options === null) {
-    refuse('does not tell its server');
+    return refuse('does not tell its server');
   }
   if (typeof options.url === 'string') return options.url;
   if (options.sentinels !== undefined && options.sentinels !== null) {
@@ -52,7 +54,8 @@ export function urlOf(client: StoreClient | undefined): string {
   if (typeof path === 'string' && path !== '') {
     return `redis+unix://${auth}${path}${db === '0' ? '' : `?db=${db}`}`;
   }
-  const name = String(host).includes(':') ? `[${String(host)}]` : String(host);
+  const address =
+    String(host).includes(':') ? `[${String(host)}]` : String(host);
   const scheme = socket.tls ? 'rediss' : 'redis';
-  return `${scheme}://${auth}${name}:${String(port)}/${db}`;
+  return `${scheme}://${auth}${address}:${String(port)}/${db}`;
 }

@@ -43,6 +43,25 @@ export interface RateLimiterLike {
   delete(key: Key, options?: CallOptions): Promise<boolean>;
 }
 
+/** For limiters of a program, which stand in for those of this package. */
+export abstract class RateLimiterCompatibleAbstract implements RateLimiterLike {
+  abstract readonly keyPrefix: string;
+  abstract blockDuration: number;
+  abstract execEvenly: boolean;
+  abstract consume(key: Key, points?: number, options?: CallOptions):
+    Promise<RateLimiterRes>;
+  abstract penalty(key: Key, points?: number, options?: CallOptions):
+    Promise<RateLimiterRes>;
+  abstract reward(key: Key, points?: number, options?: CallOptions):
+    Promise<RateLimiterRes>;
+  abstract get(key: Key, options?: CallOptions): Promise<RateLimiterRes | null>;
+  abstract set(key: Key, points: number, secDuration: number,
+               options?: CallOptions): Promise<RateLimiterRes>;
+  abstract block(key: Key, secDuration: number, options?: CallOptions):
+    Promise<RateLimiterRes>;
+  abstract delete(key: Key, options?: CallOptions): Promise<boolean>;
+}
+
 export type Key = string | number;
 
 export interface CallOptions {
@@ -52,6 +71,12 @@ export interface CallOptions {
 
 const METHODS = ['consume', 'penalty', 'reward', 'get', 'set', 'block',
                  'delete'] as const;
+
+for (const name of METHODS) {
+  Object.defineProperty(RateLimiterCompatibleAbstract.prototype, name, {
+    value() { throw new Error(`${name} is not implemented`); },
+    writable: true, configurable: true });
+}
 
 /** Whether all methods of a limiter are there. */
 export function isLimiter(value: unknown): value is RateLimiterLike {

@@ -6,10 +6,10 @@ import { LimitreeError, StoreError } from '../errors.js';
 import { holdOf } from '../holds.js';
 import { endHeld, isOpen, whenOver } from '../reservation.js';
 import type { Reservation } from '../reservation.js';
-import { shown } from '../words.js';
+import { messageOf } from '../words.js';
 import { whenEnded } from './ending.js';
 import type { Answer } from './ending.js';
-import { isDeniedLater } from './info.js';
+import { isDeniedLater, isFree } from './info.js';
 import type { RateLimitInfo } from './info.js';
 import type { WebOptions } from './options.js';
 import type { Server } from './subject.js';
@@ -87,8 +87,9 @@ export class Afterwards<A extends object, B> {
   }
 
   /** Whether the end of the response can change anything. */
-  #isOpen({ decision, reservation }: RateLimitInfo): boolean {
-    if (decision.limited) return false;
+  #isOpen(info: RateLimitInfo): boolean {
+    const { reservation } = info;
+    if (isFree(info)) return false;
     return reservation === undefined ? this.#refunds : isOpen(reservation);
   }
 
@@ -142,7 +143,7 @@ export class Afterwards<A extends object, B> {
     } catch (error) {
       if (used === undefined || !isRefused(error)) throw error;
       this.#warn('LIMITREE_USAGE_UNREADABLE', 'a request was settled as held ' +
-        `because what it has used was refused: ${textOf(error)}`);
+        `because what it has used was refused: ${messageOf(error)}`);
       await endHeld(reservation);
     }
   }
@@ -176,7 +177,7 @@ export class Afterwards<A extends object, B> {
       return used ?? (hasFailed ? 0 : undefined);
     } catch (error) {
       this.#warn('LIMITREE_USAGE_UNREADABLE', 'a request was settled as held ' +
-        `because nobody knows what it has used: ${textOf(error)}`);
+        `because nobody knows what it has used: ${messageOf(error)}`);
       return undefined;
     }
   }
@@ -184,7 +185,7 @@ export class Afterwards<A extends object, B> {
   /** Cancels, or gives back, what a request costs, once.  Never rejects. */
   async giveBack(info: RateLimitInfo): Promise<void> {
     const { decision, reservation } = info;
-    if (info.isGivenBack || decision.limited || decision.unlimited) return;
+    if (info.isGivenBack || isFree(info) || decision.unlimited) return;
     info.isGivenBack = true;
     info.stopWatching?.();
     try {
@@ -217,10 +218,10 @@ export class Afterwards<A extends object, B> {
     }
     if (what === 'not given back') {
       this.#warn('LIMITREE_REFUND_FAILED',
-        `a request was not given back what it cost: ${textOf(error)}`);
+        `a request was not given back what it cost: ${messageOf(error)}`);
     } else {
       this.#warn('LIMITREE_SETTLE_FAILED', `a request was ${what}, and its ` +
-        `hold ends by itself: ${textOf(error)}`);
+        `hold ends by itself: ${messageOf(error)}`);
     }
   }
 
@@ -236,10 +237,6 @@ function silently(run: () => void): void {
   } catch {
     // There is nobody to tell.
   }
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : shown(error);
 }
 
 /** Whether the core has refused an argument. */

@@ -59,7 +59,7 @@ function addressOf(one: unknown): string {
 }
 
 /** The form in which addresses are in the list; a server may add more. */
-function formOf(address: string): string {
+export function formOf(address: string): string {
   try {
     return canonicalIp(address, 128);
   } catch {

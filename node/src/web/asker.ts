@@ -6,7 +6,7 @@ import type { Decision } from '../decision.js';
 import { LimitreeError, StoreError, invalidArgument } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { Path } from '../paths.js';
-import { shown } from '../words.js';
+import { messageOf } from '../words.js';
 import { RateLimitInfo } from './info.js';
 import type { Charger } from './info.js';
 import { KnownLimit } from './known.js';
@@ -172,7 +172,7 @@ export class Asker<A, B> {
     } catch (error) {
       if (!this.#passes) throw error;
       warnSeldom('LIMITREE_STORE_AWAY', 'the store fails, and requests pass: ' +
-        (error instanceof Error ? error.message : shown(error)), this.#logger);
+        messageOf(error), this.#logger);
       return undefined;
     }
     const { decision, hits } = counted;

@@ -95,6 +95,11 @@ export class RateLimitInfo {
     return this.used;
   }
 
+  /** The same, as in older versions of it. */
+  get current(): number {
+    return this.used;
+  }
+
   /** When that bucket is full again; counted from when it is first read. */
   get resetTime(): Date {
     this.#resetTime ??=
@@ -116,6 +121,14 @@ export class RateLimitInfo {
     const { limit, used, remaining, resetTime } = this;
     return { limit, used, remaining, resetTime };
   }
+}
+
+/**
+ * Whether the request costs nothing, as a denied one does, but not in a store
+ * of the program.
+ */
+export function isFree({ decision, hits }: RateLimitInfo): boolean {
+  return decision.limited && hits === undefined;
 }
 
 /** Where a request keeps the last decision about it. */

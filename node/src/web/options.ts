@@ -14,7 +14,7 @@ import type { Allowed } from './allow_list.js';
 import type { RateLimitInfo } from './info.js';
 import type { Maybe } from './maybe.js';
 import { checkStore, isStore } from './own_store.js';
-import type { WebStore } from './own_store.js';
+import type { OldWebStore, WebStore } from './own_store.js';
 import { refuse } from './refuse.js';
 import { CHECKS } from './warnings.js';
 import type { Check, Logger, Validate } from './warnings.js';
@@ -38,7 +38,7 @@ export interface WebOptions<A, B> extends Omit<StoreOptions, 'store'> {
    * Where the counts are kept: a URL, or a store of express-rate-limit, which
    * then counts in windows of its own.
    */
-  readonly store?: string | WebStore | undefined;
+  readonly store?: string | WebStore | OldWebStore | undefined;
   /**
    * What to do when the store fails.  Default `"local"`: this process decides
    * until the store is back.

@@ -2,9 +2,12 @@
 
 import type { Decision } from '../decision.js';
 import { decisionOf } from '../made_decision.js';
-import { shown } from '../words.js';
+import { messageOf, shown } from '../words.js';
+import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
+import { warnSeldom } from './warnings.js';
+import type { Logger } from './warnings.js';
 
 /** What a store says about a key. */
 export interface Hits {
@@ -29,6 +32,15 @@ export interface WebStore {
   shutdown?(): Maybe<void>;
 }
 
+/** The older form of such a store, which counts with a callback. */
+export interface OldWebStore
+  extends Omit<WebStore, 'increment' | 'get'> {
+  incr(
+    key: string,
+    done: (error: unknown, totalHits: number, resetTime?: Date) => void,
+  ): void;
+}
+
 /** A request of a client, for a plain limit. */
 export interface Asked {
   readonly key: string;
@@ -42,19 +54,44 @@ export interface Counted {
   readonly hits: number;
 }
 
-const METHODS = ['increment', 'decrement', 'resetKey'] as const;
-
 /** Whether the option `store` is an object that counts. */
-export function isStore(store: unknown): store is WebStore {
+export function isStore(store: unknown): store is WebStore | OldWebStore {
   return typeof store === 'object' && store !== null;
 }
 
+/** Whether a store has only the older form. */
+function isOld(store: WebStore | OldWebStore): store is OldWebStore {
+  return typeof (store as Partial<OldWebStore>).incr === 'function' &&
+    typeof (store as Partial<WebStore>).increment !== 'function';
+}
+
 /** Refuses an object without the methods of a store. */
-export function checkStore(store: WebStore): void {
-  const missing = METHODS.find((name) => typeof store[name] !== 'function');
-  if (missing === undefined) return;
+export function checkStore(store: WebStore | OldWebStore): void {
+  const methods = store as object as Readonly<Record<string, unknown>>;
+  const isMethod = (name: string) => typeof methods[name] === 'function';
+  const wrong = [isOld(store) ? 'incr' : 'increment', 'decrement', 'resetKey']
+    .find((name) => !isMethod(name)) ?? ['init', 'get', 'shutdown']
+    .find((name) => methods[name] !== undefined && !isMethod(name));
+  if (wrong === undefined) return;
   refuse('store must be a URL such as "redis://127.0.0.1", or a store of ' +
-    `express-rate-limit: the object has no ${missing}()`);
+    `express-rate-limit: the object has no ${wrong}()`);
+}
+
+/** A store in the newer form. */
+function renewed(store: WebStore | OldWebStore): WebStore {
+  if (!isOld(store)) return store;
+  return {
+    init: (options) => store.init?.(options),
+    increment: (key) => new Promise((resolve, reject) => {
+      store.incr(key, (error, totalHits, resetTime) => {
+        if (error) reject(error);
+        else resolve({ totalHits, resetTime });
+      });
+    }),
+    decrement: (key) => store.decrement(key),
+    resetKey: (key) => store.resetKey(key),
+    shutdown: () => store.shutdown?.(),
+  };
 }
 
 /** Decides by the counts of a store.  Requests that it denies have counted. */
@@ -63,14 +100,28 @@ export class OwnStore {
   readonly #policy: string;
   readonly #now: () => number;
 
-  constructor(store: WebStore, policy: string, now: () => number) {
-    this.#store = store;
+  constructor(
+    store: WebStore | OldWebStore,
+    policy: string,
+    now: () => number,
+  ) {
+    this.#store = renewed(store);
     this.#policy = policy;
     this.#now = now;
   }
 
-  init(windowMs: number): void {
-    this.#store.init?.({ windowMs });
+  /** `options` are those of the middleware, for stores that read more. */
+  init(options: {
+    readonly windowMs: number;
+    readonly limit?: unknown;
+    readonly logger?: Logger | undefined;
+  }): void {
+    const begun: unknown = this.#store.init?.(options);
+    // What rejects here would end the process, because nobody waits for it.
+    if (isPromise(begun)) {
+      begun.then(undefined, (error) => warnSeldom('LIMITREE_STORE_AWAY',
+        `the store has not begun: ${messageOf(error)}`, options.logger));
+    }
   }
 
   async count(asked: Asked): Promise<Counted> {

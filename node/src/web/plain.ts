@@ -5,7 +5,7 @@ import { canonicalIp } from '../address.js';
 import { LimitreeError, invalidArgument } from '../errors.js';
 import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
-import { AllowList } from './allow_list.js';
+import { AllowList, formOf } from './allow_list.js';
 import { isPromise } from './maybe.js';
 import type { Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
@@ -183,7 +183,7 @@ export class Plain<A, B> {
 
   /** A key as text, addresses in one form. */
   keyOf(key: Segment): string {
-    return this.#prefix === undefined ? String(key) : canonicalIp(String(key));
+    return this.#prefix === undefined ? String(key) : formOf(String(key));
   }
 
   #checkKey(a: A, key: Segment): void {

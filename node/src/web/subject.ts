@@ -1,6 +1,7 @@
 // The limiter that a middleware asks, and the path.
 
 import type { IpRequest } from '../address.js';
+import { wholeMs } from '../clock.js';
 import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
 import type { Answer } from './ending.js';
@@ -133,19 +134,18 @@ function ownSubject<A, B>(
   plain: Plain<A, B>,
   options: WebOptions<A, B>,
 ): Subject<A, B> {
-  const { store, clock = Date.now, reserve = false, cost = 1 } = options;
+  const { store, clock = () => Date.now(), reserve = false, cost = 1 } =
+    options;
   if (!isStore(store)) throw new TypeError('no store');
   checkStore(store);
   if (reserve !== false || cost !== 1) {
     refuse('a store of its own counts requests one by one: it cannot have ' +
       (cost === 1 ? 'reserve' : 'cost'));
   }
-  const now = () => {
-    const time = clock();
-    return typeof time === 'bigint' ? Number(time / 1_000_000n) : time;
-  };
-  const own = new OwnStore(store, `${plain.name}:*`, now);
-  own.init(plain.windowMs ?? 60_000);
+  const own =
+    new OwnStore(store, `${plain.name}:*`, () => wholeMs(clock()));
+  own.init({ ...options, limit: options.limit ?? options.max,
+             windowMs: plain.windowMs ?? 60_000 });
   return { limiter: undefined as never, plain, own, identity: plain.identity,
            pathOf: (a, b) => plain.path(a, b), close: () => own.close() };
 }

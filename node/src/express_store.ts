@@ -1,0 +1,191 @@
+// A store of express-rate-limit, whose counters are limitree's: in the memory
+// of this process, in a file that processes share, or in Redis.
+
+import type {
+  ClientRateLimitInfo, IncrementResponse, Options, Store,
+} from 'express-rate-limit';
+
+import { wholeMs } from './clock.js';
+import type { Clock } from './clock.js';
+import type { Decision } from './decision.js';
+import { LimitreeError, StoreError, invalidArgument } from './errors.js';
+import { Limiter } from './limiter.js';
+import type { StoreOptions } from './limits.js';
+import type { Path } from './paths.js';
+import { shown } from './words.js';
+import { forFramework } from './web/answer.js';
+import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
+import { StoreLog } from './web/store_log.js';
+import type { Logger } from './web/warnings.js';
+
+export interface LimitreeStoreOptions extends StoreOptions {
+  /** For tests, such as `() => Date.now()` under fake timers. */
+  readonly clock?: Clock | undefined;
+  /**
+   * What to do when the store fails.  Default `"local"`: this process counts
+   * hits until the store is back.
+   */
+  readonly onStoreError?: StoreOptions['onStoreError'];
+  /**
+   * The logger for messages that the store has failed or is back; default: the
+   * warnings of the process.
+   */
+  readonly logger?: Logger | undefined;
+}
+
+/** No client makes this many requests; hits are counted one by one. */
+const MOST_HITS = 1_000_000_000;
+
+const ROOT = 'hits';
+
+/** The counters of one middleware of express-rate-limit. */
+export class LimitreeStore implements Store {
+  /** Whether no other process and no other store has these counters. */
+  readonly localKeys: boolean;
+  /** The prefix of keys in Redis. */
+  readonly prefix: string;
+  /** Forgets all clients; only in memory. */
+  readonly resetAll?: () => Promise<void>;
+  readonly #options: LimitreeStoreOptions;
+  readonly #clock: Clock;
+  #windowMs = 0;
+  #limiter: Limiter | undefined;
+  #isShared = false;
+  #log: StoreLog | undefined;
+  /** Milliseconds of the last hit, where this process counts. */
+  #hitMs = 0;
+  /** The end of the window that was told last. */
+  #end = new Date(0);
+  #endMs = 0;
+
+  /** Throws ConfigError for an unknown option. */
+  constructor(options: LimitreeStoreOptions = {}) {
+    checkStoreNames(options);
+    this.#options = options;
+    this.#clock = options.clock ?? (() => Date.now());
+    this.prefix = options.prefix ?? 'limitree:';
+    this.localKeys = (options.store ?? 'memory:').startsWith('memory:');
+    if (this.localKeys) {
+      this.resetAll = async () => {
+        const before = this.#limiter;
+        this.#limiter = this.#made();
+        await before?.close();
+      };
+    }
+  }
+
+  /**
+   * Called by express-rate-limit.  Throws ConfigError for options that are not
+   * valid, and for a `windowMs` that is not a whole number.
+   */
+  init(options: Pick<Options, 'windowMs'>): void {
+    const { windowMs } = options;
+    if (!Number.isSafeInteger(windowMs) || windowMs < 1) {
+      throw invalidArgument('windowMs must be a whole number greater than 0, ' +
+        `is ${shown(windowMs)}`);
+    }
+    this.#windowMs = windowMs;
+    this.#limiter = this.#made();
+  }
+
+  /** Counts a hit; the window of a client begins with its first one. */
+  increment(key: string): IncrementResponse | Promise<IncrementResponse> {
+    const limiter = this.#limiter ?? this.#open();
+    const path = pathOf(key);
+    if (this.#isShared) return this.#hitsThere(limiter, path);
+    const decision = limiter.authorizeSync(path);
+    return this.#hits(decision, this.#hitMs + decision.resetAfterMs);
+  }
+
+  /** Takes one hit back, if the window has not ended. */
+  async decrement(key: string): Promise<void> {
+    await forExpress(this.#open().refund(pathOf(key)));
+  }
+
+  /** The hits of a client; undefined if there are none. */
+  async get(key: string): Promise<ClientRateLimitInfo | undefined> {
+    const decision =
+      await forExpress(this.#open().peek(pathOf(key), { cost: 0 }));
+    return decision.limit === decision.remaining ? undefined
+      : this.#hits(decision, this.#endOf(decision));
+  }
+
+  /** Forgets a client. */
+  async resetKey(key: string): Promise<void> {
+    await forExpress(this.#open().reset(pathOf(key)));
+  }
+
+  /** Ends the connections; there is nothing else to end. */
+  async shutdown(): Promise<void> {
+    await this.#limiter?.close();
+  }
+
+  #open(): Limiter {
+    if (this.#limiter !== undefined) return this.#limiter;
+    throw new LimitreeError('LIMITREE_INVALID_ARGUMENT',
+      'the store has to be given to rateLimit() before it can count');
+  }
+
+  #made(): Limiter {
+    const limits = {
+      // There must be at least a nanosecond for each hit.
+      count: Math.min(MOST_HITS, this.#windowMs * 1_000_000),
+      period: `${this.#windowMs}ms`, algorithm: 'fixed_window', align: 'first',
+    };
+    const made = new Limiter({
+      ...webStoreOptionsOf({ ...this.#options }),
+      clock: this.localKeys ? () => this.#tick() : this.#options.clock,
+      limits: { schema: { [ROOT]: { children: { '*': { limits } } } } } });
+    this.#isShared = made.isShared;
+    this.#log = made.isShared
+      ? StoreLog.of(made, this.#options.logger) : undefined;
+    return made;
+  }
+
+  /** The clock of counts in this process: it is read once for each hit. */
+  #tick(): number | bigint {
+    const now = this.#clock();
+    this.#hitMs = wholeMs(now);
+    return now;
+  }
+
+  async #hitsThere(limiter: Limiter, path: Path): Promise<IncrementResponse> {
+    try {
+      const decision = await limiter.authorize(path);
+      this.#log?.write(decision);
+      return this.#hits(decision, this.#endOf(decision));
+    } catch (error) {
+      if (error instanceof StoreError) this.#log?.write();
+      throw forFramework(error);
+    }
+  }
+
+  #endOf({ source, resetAfterMs }: Decision): number {
+    // If the store failed and all requests pass, there is no window.
+    return wholeMs(this.#clock()) +
+      (source === 'allow' ? this.#windowMs : resetAfterMs);
+  }
+
+  #hits({ limit, remaining }: Decision, endMs: number): IncrementResponse {
+    const end = Math.round(endMs);
+    if (end !== this.#endMs) {
+      this.#endMs = end;
+      this.#end = new Date(end);
+    }
+    return { totalHits: limit - remaining, resetTime: this.#end };
+  }
+}
+
+/** Passes on the answer, and errors of the store in the form for Express. */
+async function forExpress<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw forFramework(error);
+  }
+}
+
+function pathOf(key: string): Path {
+  if (typeof key === 'string') return [ROOT, key];
+  throw invalidArgument(`a key must be a string, is ${typeof key}`);
+}
