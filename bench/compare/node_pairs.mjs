@@ -18,9 +18,9 @@ const require = createRequire(join(resolve(process.argv[2] ?? '.'), 'x.js'));
 const { RateLimiterMemory } = require('rate-limiter-flexible');
 const { MemoryStore } = require('express-rate-limit');
 
-const ROUNDS = 41;
-const CALLS = 200_000;
-const MOST = 1_000_000_000;
+const ROUNDS = 31;
+const CALLS = 100_000;
+const MOST = 40_000_000;
 const WINDOW_MS = 3_600_000;
 
 const limiter = new Limiter({ limits: { schema: { one: { children: { '*': {
