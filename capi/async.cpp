@@ -172,6 +172,22 @@ limitree_status start_decision(limitree_limiter* limiter, Operation operation,
                });
 }
 
+// `act` starts what it does with a path; true: it is done.
+template <typename Act>
+limitree_status start_at(limitree_limiter* limiter, const limitree_str* path,
+                         std::size_t path_size, void* request,
+                         limitree_error** error, Act&& act) noexcept {
+  return start(limiter, request, {}, {}, error,
+               [&](AsyncCall* listener, bool* pending) -> Status {
+                 Segments segments;
+                 append(path, path_size, &segments);
+                 Status outcome;
+                 *pending =
+                     !act(Path(segments.data(), path_size), listener, &outcome);
+                 return outcome;
+               });
+}
+
 limitree_status decide_later(limitree_limiter* limiter, std::int32_t operation,
                              std::span<const limitree_path> paths,
                              std::span<const limitree_cost> costs,
@@ -243,16 +259,35 @@ limitree_status limitree_reset_async(limitree_limiter* limiter,
                                      const limitree_str* path, size_t path_size,
                                      int32_t leaf_only, void* request,
                                      limitree_error** error) {
-  return start(limiter, request, {}, {}, error,
-               [&](AsyncCall* listener, bool* pending) -> Status {
-                 Segments segments;
-                 append(path, path_size, &segments);
-                 Status outcome;
-                 *pending = !limiter->limiter.reset_async(
-                     Path(segments.data(), path_size), leaf_only != 0, listener,
-                     &outcome);
-                 return outcome;
-               });
+  return start_at(limiter, path, path_size, request, error,
+                  [&](Path segments, AsyncCall* listener, Status* outcome) {
+                    return limiter->limiter.reset_async(
+                        segments,
+                        leaf_only != 0 ? Forget::kLeaf : Forget::kPath,
+                        listener, outcome);
+                  });
+}
+
+limitree_status limitree_block_async(limitree_limiter* limiter,
+                                     const limitree_str* path, size_t path_size,
+                                     int64_t duration_ns, void* request,
+                                     limitree_error** error) {
+  return start_at(limiter, path, path_size, request, error,
+                  [&](Path segments, AsyncCall* listener, Status* outcome) {
+                    return limiter->limiter.block_async(
+                        segments, Duration(duration_ns), listener, outcome);
+                  });
+}
+
+limitree_status limitree_unblock_async(limitree_limiter* limiter,
+                                       const limitree_str* path,
+                                       size_t path_size, void* request,
+                                       limitree_error** error) {
+  return start_at(limiter, path, path_size, request, error,
+                  [&](Path segments, AsyncCall* listener, Status* outcome) {
+                    return limiter->limiter.reset_async(
+                        segments, Forget::kBlock, listener, outcome);
+                  });
 }
 
 limitree_status limitree_should_rate_limit_async(

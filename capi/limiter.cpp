@@ -29,6 +29,19 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
   });
 }
 
+// Runs `act` with a path, as a whole C function.
+template <typename Act>
+limitree_status with_path(limitree_limiter* limiter, const limitree_str* path,
+                          std::size_t path_size, limitree_error** error,
+                          Act&& act) noexcept {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter");
+    Segments segments;
+    append(path, path_size, &segments);
+    return act(Path(segments.data(), path_size));
+  });
+}
+
 // Of all names that were put with LIMITREE_NO_FILES.
 constexpr std::size_t kMaxForeignBytes = std::size_t{256} << 20;
 
@@ -171,12 +184,25 @@ limitree_status limitree_refund(limitree_limiter* limiter,
 limitree_status limitree_reset(limitree_limiter* limiter,
                                const limitree_str* path, size_t path_size,
                                int32_t leaf_only, limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    require(limiter, "limiter");
-    Segments segments;
-    append(path, path_size, &segments);
-    return limiter->limiter.reset(Path(segments.data(), path_size),
-                                  leaf_only != 0);
+  return with_path(limiter, path, path_size, error, [&](Path segments) {
+    return limiter->limiter.reset(
+        segments, leaf_only != 0 ? Forget::kLeaf : Forget::kPath);
+  });
+}
+
+limitree_status limitree_block(limitree_limiter* limiter,
+                               const limitree_str* path, size_t path_size,
+                               int64_t duration_ns, limitree_error** error) {
+  return with_path(limiter, path, path_size, error, [&](Path segments) {
+    return limiter->limiter.block(segments, Duration(duration_ns));
+  });
+}
+
+limitree_status limitree_unblock(limitree_limiter* limiter,
+                                 const limitree_str* path, size_t path_size,
+                                 limitree_error** error) {
+  return with_path(limiter, path, path_size, error, [&](Path segments) {
+    return limiter->limiter.reset(segments, Forget::kBlock);
   });
 }
 

@@ -521,11 +521,31 @@ LIMITREE_API limitree_status limitree_refund(limitree_limiter *limiter,
                                              limitree_error **error);
 
 /* Forgets the buckets of every limit along `path` or, if `leaf_only` is not 0,
- * only those of the deepest node that has limits.  Since 0.1. */
+ * only those of the deepest node that has limits; limits that count denials
+ * stay as they are, and so do blocks.  Since 0.1. */
 LIMITREE_API limitree_status limitree_reset(limitree_limiter *limiter,
                                             const limitree_str *path,
                                             size_t path_size, int32_t leaf_only,
                                             limitree_error **error);
+
+/*
+ * Blocks whoever the path names: until `duration_ns` from now every request is
+ * denied that meets the deepest limit with `block: true` on the path, whatever
+ * an earlier call said.  LIMITREE_INVALID_ARGUMENT if there is no such limit,
+ * or for a duration that is not more than 0 and at most 100 years;
+ * LIMITREE_STORE_UNAVAILABLE if the store fails, whatever on_store_error says.
+ * limitree_unblock ends it, and forgets what limits of that node with `charge:
+ * denials` have counted.  Since 0.1.
+ */
+LIMITREE_API limitree_status limitree_block(limitree_limiter *limiter,
+                                            const limitree_str *path,
+                                            size_t path_size,
+                                            int64_t duration_ns,
+                                            limitree_error **error);
+LIMITREE_API limitree_status limitree_unblock(limitree_limiter *limiter,
+                                              const limitree_str *path,
+                                              size_t path_size,
+                                              limitree_error **error);
 
 /*
  * Sets how busy this process is, from 0 (idle) to 1, the initial value: a limit
@@ -772,6 +792,16 @@ LIMITREE_API limitree_status limitree_extend_async(
 LIMITREE_API limitree_status limitree_reset_async(
     limitree_limiter *limiter, const limitree_str *path, size_t path_size,
     int32_t leaf_only, void *request, limitree_error **error);
+
+/* limitree_block and limitree_unblock likewise.  Since 0.1. */
+LIMITREE_API limitree_status limitree_block_async(
+    limitree_limiter *limiter, const limitree_str *path, size_t path_size,
+    int64_t duration_ns, void *request, limitree_error **error);
+LIMITREE_API limitree_status limitree_unblock_async(limitree_limiter *limiter,
+                                                    const limitree_str *path,
+                                                    size_t path_size,
+                                                    void *request,
+                                                    limitree_error **error);
 
 /*
  * The library starts no threads: blocking calls do their own I/O, and the

@@ -45,19 +45,24 @@ void aggregate(const Plan& plan, Decision* out) {
       shadowed |= verdict.limited;
       continue;
     }
+    if (level.applied) {
+      charged_wait = std::max(charged_wait, verdict.next_after);
+    }
+    if (is_silent(level)) continue;
     limited |= verdict.limited;
     soft |= verdict.soft;
     retry_after = std::max(retry_after, verdict.retry_after);
     reset_after = std::max(reset_after, verdict.reset_after);
     next_after = std::max(next_after, verdict.next_after);
-    if (level.applied) {
-      charged_wait = std::max(charged_wait, verdict.next_after);
-    }
     if (binding == nullptr || binds(level, *binding)) binding = &level;
   }
-  // Independent levels were charged by the denied request itself, so the wait
-  // for their next token is part of the wait for the next attempt.
-  if (limited) retry_after = std::max(retry_after, charged_wait);
+  // Independent levels, and those that count denials, were charged by the
+  // denied request itself, so the wait for their next token is part of the wait
+  // for the next attempt.
+  if (limited) {
+    retry_after = std::max(retry_after, charged_wait);
+    next_after = std::max(next_after, retry_after);
+  }
 
   out->limited = limited;
   out->unlimited = binding == nullptr;

@@ -30,6 +30,12 @@ struct Decision {
                           // extended; set by Limiter
 };
 
+// Whether callers hear nothing of a level that was judged: it counts denials,
+// and does not deny itself.
+inline bool is_silent(const Level& level) {
+  return counts_denials(level.limit->charge) && !level.verdict.limited;
+}
+
 // Joins the verdicts that judge() has set in `plan`.  A level that counts
 // limits the request if it denies, whether or not its charge depends on others.
 //

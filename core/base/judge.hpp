@@ -124,12 +124,14 @@ template <bool kAllPlain>
   for (std::size_t i = 0; i < count; ++i) {
     Level& level = levels[i];
     const Limit& limit = *level.limit;
-    const bool may = allowed || !is_joint(limit.charge);
+    const bool may = counts_denials(limit.charge)
+                         ? !allowed && is_charged(level.mode)
+                         : allowed || !is_joint(limit.charge);
     const Probe found = is_plain(level)
                             ? probe(limit.rate, level.debt, level.cost)
                             : Probe{.fits = found_in(level).fits};
     // Assumes that every level that fits is charged: peek() and levels in check
-    // mode report the same, but nothing is written.
+    // mode report the same, but nothing is written.  Denials charge no block.
     const bool applied =
         found.fits ? may : !is_plain(level) && counts_denied(limit.charge);
     Verdict verdict = is_plain(level) ? plain_verdict(level, found, applied)

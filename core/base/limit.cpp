@@ -85,6 +85,25 @@ Limit make_counter(std::int64_t count, Duration period) {
   return limit;
 }
 
+// One token that comes back in the longest time there is, so that no debt is
+// cut off, and that a request needs whole.
+void make_block(Limit* limit) {
+  limit->rate = {kMaxBurstOffset, 1};
+  limit->period = kMaxBurstOffset;
+  limit->count = 1;
+  limit->mode = Mode::kCheck;
+  limit->charge = Charge::kDenials;
+}
+
+Limit block_for(const Limit& block, Duration time) {
+  Limit limit = block;
+  limit.rate = {time, 1};
+  limit.period = time;
+  limit.mode = Mode::kEnforce;
+  limit.index = Limit::kNoIndex;
+  return limit;
+}
+
 std::int64_t ceiling_of(const Limit& limit, std::int32_t pressure) {
   const std::int64_t capacity = limit.rate.capacity;
   if (limit.is_plain() || limit.rules->overrun == 0) return capacity;

@@ -86,6 +86,7 @@ enum class Charge : std::uint8_t {
   kIndependent = 1,   // if this level fits
   kAllOrDenying = 2,  // if the request is allowed, or if this level denies it
   kEveryHit = 3,      // always
+  kDenials = 4,       // if other levels deny the request, and this one does not
 };
 
 // Whether a level that fits is charged only if the whole request is allowed.
@@ -94,6 +95,11 @@ constexpr bool is_joint(Charge charge) {
 }
 constexpr bool counts_denied(Charge charge) {
   return (static_cast<unsigned>(charge) & 2u) != 0;
+}
+// Whether it counts denials.  Each of them costs the same, whatever the request
+// costs, and nobody hears of the level unless it denies.
+constexpr bool counts_denials(Charge charge) {
+  return charge == Charge::kDenials;
 }
 
 enum class Algorithm : std::uint8_t {
@@ -228,6 +234,8 @@ struct Limit {
   SharedText suffix;
 
   bool is_plain() const { return rules == nullptr; }
+  // Whether no request charges it: see make_block().
+  bool is_block() const { return counts_denials(charge) && !is_charged(mode); }
   bool holds() const { return !is_plain() && rules->hold > Duration::zero(); }
 
   // The suffix without the algorithm: how the policy ends.
@@ -252,6 +260,16 @@ Duration window_of(const Limit& limit);
 // REQUIRES: 0 <= count <= kMaxUnits, and a period of whole microseconds, at
 // most kMaxBurstOffset.
 Limit make_counter(std::int64_t count, Duration period);
+
+// Sets what makes *limit a block: it denies every request while it owes
+// anything, and only block_for() charges it.
+void make_block(Limit* limit);
+
+// The limit that charges the bucket of `block` when that is spent: whatever it
+// owed before, it then owes `time`.  A bucket owes at most what it holds, which
+// is `time` here.
+// REQUIRES: block.is_block(), and 0 < time <= kMaxBurstOffset.
+Limit block_for(const Limit& block, Duration time);
 
 // Whether the algorithm counts units in windows instead of refilling a bucket.
 constexpr bool is_window(Algorithm algorithm) {

@@ -216,6 +216,18 @@ struct Plan {
   std::forward_list<std::string> kept_;
 };
 
+// Leaves the levels of *plan that are `wanted`, in their order.
+template <typename Wanted>
+void keep_levels(Plan* plan, Wanted wanted) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < plan->levels.size(); ++i) {
+    if (!wanted(plan->levels[i])) continue;
+    if (count != i) plan->levels[count] = plan->levels[i];
+    ++count;
+  }
+  plan->levels.resize(count);
+}
+
 // Returns cost x factor, or INT64_MAX on overflow, which also exceeds every
 // capacity.  REQUIRES: both >= 0.
 constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {

@@ -55,6 +55,13 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     return status;
   }
 
+  // Plans a block, whose limit belongs to this.
+  Status walk_block(Duration time) {
+    block_ = std::make_unique<Limit>();
+    return limiter_.match_block(*snapshot_, path(), time, block_.get(),
+                                &plan());
+  }
+
   const Snapshot& snapshot() const { return *snapshot_; }
   Path path() const { return path_costs_[0].path; }  // of a reset
 
@@ -64,8 +71,11 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     Decision decision;
     if (kind() == Kind::kReset) {
       // Only the status is reported.
+    } else if (block_ != nullptr) {
+      if (status.ok()) status = known_to_store(plan());
     } else if (status.ok()) {
       aggregate(plan(), &decision);
+      limiter_.retry_spread_.apply(&decision);
       count_held(plan(), &decision);
       report(*snapshot_, plan(), &reports_);
       limiter_.record(*snapshot_, plan(), decision);
@@ -80,6 +90,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
   Listener& listener_;
   const std::shared_ptr<const Snapshot> snapshot_;
   const bool wants_reports_;
+  std::unique_ptr<Limit> block_;  // of a block
   InlineVector<char, 128> text_;
   InlineVector<std::string_view, 8> segments_;
   InlineVector<PathCost, 2> path_costs_;
@@ -108,6 +119,7 @@ bool Limiter::decide_async(Operation operation, const Costs& costs,
     return true;
   }
   aggregate(plan, &answer->decision);
+  retry_spread_.apply(&answer->decision);
   count_held(plan, &answer->decision);
   record(request->snapshot(), plan, answer->decision);
   if (answer->reports != nullptr) {
@@ -117,10 +129,10 @@ bool Limiter::decide_async(Operation operation, const Costs& costs,
   return true;
 }
 
-bool Limiter::reset_async(Path path, bool leaf_only, Listener* listener,
+bool Limiter::reset_async(Path path, Forget which, Listener* listener,
                           Status* status) {
   if (!may_wait_) {
-    *status = reset(path, leaf_only);
+    *status = reset(path, which);
     return true;
   }
   auto request = std::make_unique<Request>(this, Pending::Kind::kReset,
@@ -128,13 +140,32 @@ bool Limiter::reset_async(Path path, bool leaf_only, Listener* listener,
   const PathCost path_cost{path, 0};
   request->copy({&path_cost, 1});
   Plan& plan = request->plan();
-  *status = match_reset(request->snapshot(), request->path(), leaf_only, &plan);
+  *status = match_reset(request->snapshot(), request->path(), which, &plan);
   if (!status->ok() || plan.levels.empty() ||
       store_->start(request.get(), status)) {
     return true;
   }
   request.release();  // deletes itself when it is finished
   return false;
+}
+
+bool Limiter::block_async(Path path, Duration time, Listener* listener,
+                          Status* status) {
+  if (!may_wait_) {
+    *status = block(path, time);
+    return true;
+  }
+  auto request = std::make_unique<Request>(this, Pending::Kind::kDecide,
+                                           Operation::kSpend, false, listener);
+  const PathCost path_cost{path, 0};
+  request->copy({&path_cost, 1});
+  *status = request->walk_block(time);
+  if (status->ok() && !store_->start(request.get(), status)) {
+    request.release();  // deletes itself when it is finished
+    return false;
+  }
+  if (status->ok()) *status = known_to_store(request->plan());
+  return true;
 }
 
 }  // namespace limitree

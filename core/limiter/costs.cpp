@@ -76,15 +76,11 @@ void plan_settlement(const Costs& costs, Plan* plan) {
     }
     return units == kAsHeld ? kAsHeld : saturating_cost(units, limit.cost);
   };
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < plan->levels.size(); ++i) {
-    Level& level = plan->levels[i];
-    if (!level.limit->holds()) continue;
+  keep_levels(plan, [&](Level& level) {
+    if (!level.limit->holds()) return false;
     level.cost = charges(level);
-    if (count != i) plan->levels[count] = level;
-    ++count;
-  }
-  plan->levels.resize(count);
+    return true;
+  });
 }
 
 // Sets the costs of levels that count another unit than kRequestUnit.
@@ -134,6 +130,16 @@ Status too_many_levels(std::span<const PathCost> path_costs, std::size_t path,
   return Status(Code::kInvalidArgument, paths + std::to_string(levels) +
                                             " limits, the most is " +
                                             std::to_string(kMaxLevels));
+}
+
+void plan_denials(Plan* plan) {
+  const bool decides =
+      is_asked(plan->operation) || plan->operation == Operation::kPeek;
+  keep_levels(plan, [decides](Level& level) {
+    if (!counts_denials(level.limit->charge)) return true;
+    level.cost = level.limit->cost;
+    return decides;
+  });
 }
 
 Status set_costs(const Counted& counted, const Costs& costs, Plan* plan) {

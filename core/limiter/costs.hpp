@@ -79,6 +79,10 @@ struct Counted {
   bool has_slots;           // some are Algorithm::kConcurrent
 };
 
+// Sets the costs of levels that count denials; leaves these levels out where no
+// request can be denied.
+void plan_denials(Plan* plan);
+
 // Sets the costs of levels that count other units, and all that a reservation
 // or a settlement is about.  kInvalidArgument as Limiter::decide().
 Status set_costs(const Counted& counted, const Costs& costs, Plan* plan);

@@ -40,6 +40,8 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
       return status;
     }
   }
+  if (snapshot.has_denials) [[unlikely]]
+    plan_denials(plan);
   if (snapshot.has_rules)
     plan->pressure = pressure_.load(std::memory_order_relaxed);
   return path_costs.size() > 1 ? join_same_buckets(plan) : Status();
@@ -56,6 +58,7 @@ Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
       answer_modes_(options.answer_modes),
       stop_increment_(options.stop_increment),
       clock_(options.clock),
+      retry_spread_(options.retry_spread),
       over_cache_(options.over_cache_size == 0
                       ? nullptr
                       : std::make_unique<OverCache>(options.over_cache_size,
@@ -76,11 +79,13 @@ void Limiter::report(const Snapshot& snapshot, const Plan& plan,
                      LevelReports* reports) {
   for (std::size_t i = 0; i < reports->size(); ++i) {
     const Level& level = plan.levels[i];
+    const bool hidden = level.mode == Mode::kIdle || is_silent(level);
     (*reports)[i] = {snapshot.policy(level)->name(),
                      snapshot.unit(level),
                      level.limit->rate.capacity,
-                     window_of(*level.limit),
-                     level.mode == Mode::kIdle ? Mode::kShadow : level.mode,
+                     level.limit->is_block() ? level.verdict.reset_after
+                                             : window_of(*level.limit),
+                     hidden ? Mode::kShadow : level.mode,
                      level.cost,
                      level.path,
                      level.verdict,
@@ -114,6 +119,7 @@ Status Limiter::decide(Operation operation, const Costs& costs,
     return status;
   }
   aggregate(plan, decision);
+  retry_spread_.apply(decision);
   count_held(plan, decision);
   record(reader.snapshot(), plan, *decision, &reader.stripe());
   if (reports != nullptr) report(reader.snapshot(), plan, reports);
@@ -131,23 +137,23 @@ Status Limiter::decide(Plan* plan, Reader* reader) {
 }
 
 // Plans the levels to forget, which may be none.
-Status Limiter::match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
+Status Limiter::match_reset(const Snapshot& snapshot, Path path, Forget which,
                             Plan* plan) const {
+  if (which == Forget::kBlock) return match_block(snapshot, path, plan);
   const PathCost path_cost{path, 0};
   Status status = match(snapshot, {{&path_cost, 1}}, plan);
-  if (!status.ok() || plan->levels.empty() || !leaf_only) return status;
+  if (!status.ok() || plan->levels.empty() || which == Forget::kPath) {
+    return status;
+  }
   const std::uint32_t leaf = plan->levels.back().depth;
-  const auto outer = [leaf](const Level& level) { return level.depth != leaf; };
-  Level* const begin = plan->levels.begin();
-  Level* const end = std::remove_if(begin, plan->levels.end(), outer);
-  while (plan->levels.end() != end) plan->levels.pop_back();
+  keep_levels(plan, [leaf](const Level& one) { return one.depth == leaf; });
   return {};
 }
 
-Status Limiter::reset(Path path, bool leaf_only) {
+Status Limiter::reset(Path path, Forget which) {
   const std::shared_ptr<const Snapshot> snapshot = current();
   Plan plan(Operation::kRefund);
-  Status status = match_reset(*snapshot, path, leaf_only, &plan);
+  Status status = match_reset(*snapshot, path, which, &plan);
   if (!status.ok() || plan.levels.empty()) return status;
   return store_->reset(plan);
 }
@@ -260,6 +266,7 @@ void Limiter::before_fork() {
 
 void Limiter::after_fork_in_child() {
   hold_ids_.forked();
+  retry_spread_.forked();
   after_fork();
 }
 

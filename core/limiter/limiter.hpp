@@ -31,6 +31,7 @@
 #include "limiter/hold_ids.hpp"
 #include "limiter/metrics.hpp"
 #include "limiter/options.hpp"
+#include "limiter/retry_spread.hpp"
 #include "store/decorators/over_cache.hpp"
 #include "store/fork_guard.hpp"
 #include "store/store.hpp"
@@ -87,6 +88,13 @@ enum class Replace : std::uint8_t {
   kNone,
   kAny,
   kAdded,  // those that put() has added
+};
+
+// Which buckets a reset forgets.
+enum class Forget : std::uint8_t {
+  kPath,   // of all levels on the path, but for those that count denials
+  kLeaf,   // of the deepest node of these
+  kBlock,  // those that count denials, of the deepest node that has a block
 };
 
 // Gets the outcome of a pending request.
@@ -165,13 +173,21 @@ class Limiter final : private ForkGuard {
   // Whether other processes can share its buckets, and the store can fail.
   bool is_shared() const { return store_->is_shared(); }
 
-  // Forgets the buckets of every level on the path, or only of the deepest node
-  // that has any.
-  Status reset(Path path, bool leaf_only);
+  // Forgets buckets along the path.  With kBlock, fails as block() does.
+  Status reset(Path path, Forget which);
 
   // reset() without waiting, as decide_async().  The decision that `listener`
   // gets is empty.
-  bool reset_async(Path path, bool leaf_only, Listener* listener,
+  bool reset_async(Path path, Forget which, Listener* listener, Status* status);
+
+  // Denies every request that meets the deepest block of the path, from now on
+  // until `time` is over, whatever was said before. kInvalidArgument if there
+  // is none, or for a time that no bucket holds; kStoreUnavailable unless the
+  // store knows of it.
+  Status block(Path path, Duration time);
+
+  // The same without waiting, as reset_async().
+  bool block_async(Path path, Duration time, Listener* listener,
                    Status* status);
 
   // Forgets the buckets that the request would reach, whatever its purpose, and
@@ -254,10 +270,11 @@ class Limiter final : private ForkGuard {
     std::shared_ptr<const Tree> tree;
     std::vector<Policy*> policies;
     std::vector<Limit> local_limits;
-    UnitCounts units;        // but kRequestUnit
-    bool has_rules = false;  // some limits are not plain
-    bool has_holds = false;  // some can hold units
-    bool has_slots = false;  // some are Algorithm::kConcurrent
+    UnitCounts units;          // but kRequestUnit
+    bool has_rules = false;    // some limits are not plain
+    bool has_holds = false;    // some can hold units
+    bool has_slots = false;    // some are Algorithm::kConcurrent
+    bool has_denials = false;  // some count denials
     std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;
@@ -267,10 +284,16 @@ class Limiter final : private ForkGuard {
   class PendingEnvoyReset;
 
   Status match(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
-  Status match_reset(const Snapshot& snapshot, Path path, bool leaf_only,
+  Status match_reset(const Snapshot& snapshot, Path path, Forget which,
                      Plan* plan) const;
+  Status match_block(const Snapshot& snapshot, Path path, Plan* plan) const;
+  Status match_block(const Snapshot& snapshot, Path path, Duration time,
+                     Limit* limit, Plan* plan) const;
   Status match_reset(const LoadedRules& rules, const DescriptorRequest& request,
                      MatchedRequest* matched, Plan* plan) const;
+  // kStoreUnavailable if something else has decided *plan in place of the
+  // store: then no other process knows of the block.
+  static Status known_to_store(const Plan& plan);
   void forget(const Plan& plan);
   // Asks a store that may wait.  The reader holds no stripe while it does.
   Status decide(Plan* plan, Reader* reader);
@@ -304,6 +327,7 @@ class Limiter final : private ForkGuard {
   const AnswerModes answer_modes_;
   const Stop stop_increment_;
   const Clock clock_;
+  RetrySpread retry_spread_;
   const std::unique_ptr<OverCache> over_cache_;  // may be null
   std::atomic<std::int32_t> pressure_{kFullPressure};
   HoldIds hold_ids_;

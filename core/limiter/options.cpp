@@ -212,6 +212,14 @@ constexpr Option kOptions[] = {
        return read_number(s, 1, MemoryStore::kMaxMaxBuckets,
                           &o->deny_cache_size);
      }},
+    {"retry_spread", "0s",
+     "how much later than they have to denied callers are told to come back, "
+     "at "
+     "most: `10s` spreads those who are denied together evenly over ten "
+     "seconds; up to `1d`",
+     [](S s, O o) {
+       return read_time(s, {}, std::chrono::days(1), &o->retry_spread);
+     }},
     {"near_limit", "0.8",
      "the used part of a limit from which an allowed request counts as near "
      "the limit",

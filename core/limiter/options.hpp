@@ -44,6 +44,7 @@ struct Options {
   Share local_share;
   bool deny_cache = true;
   std::int64_t deny_cache_size = DenyCache::kDefaultMaxBuckets;
+  Duration retry_spread{};
   Share near_limit{8, 10};
   AnswerModes answer_modes;
   Stop stop_increment = Stop::kOff;

@@ -34,6 +34,7 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
     snapshot->policies[limit.index] = policies_.intern(limit.policy.str());
     snapshot->has_rules |= !limit.is_plain();
     snapshot->has_holds |= limit.holds();
+    snapshot->has_denials |= counts_denials(limit.charge);
     snapshot->has_slots |= limit.algorithm == Algorithm::kConcurrent;
     if (!limit.unit.empty()) {
       ++snapshot->units[*unit_names_.emplace(limit.unit.view()).first];
@@ -41,6 +42,7 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
     if (local_share_.is_all()) continue;
     Limit& local = snapshot->local_limits[limit.index];
     local = limit;
+    if (limit.is_block()) continue;
     local.rate = share_of(limit.rate, local_share_);
   }
 }

@@ -105,6 +105,8 @@ std::string charge_in_words(Charge charge) {
       return ", also charged if it denies";
     case Charge::kEveryHit:
       return ", counts every hit";
+    case Charge::kDenials:
+      return ", counts denials";
   }
   return "";
 }
@@ -118,6 +120,7 @@ std::string period_in_words(const Limit& limit) {
 }
 
 std::string limit_in_words(const Limit& limit) {
+  if (limit.is_block()) return "denies all while blocked";
   std::string words = std::to_string(limit.count) +
                       (limit.unit.empty() ? "" : " ") + limit.unit.str();
   words += limit.algorithm == Algorithm::kConcurrent

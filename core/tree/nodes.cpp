@@ -102,7 +102,7 @@ LimitRange Nodes::add_limits(std::vector<Limit> stated,
                          static_cast<std::uint32_t>(stated.size())};
   for (Limit& limit : stated) {
     std::string suffix;
-    if (stated.size() > 1) {
+    if (stated.size() > 1 || limit.is_block()) {
       suffix = "#";
       append_segment({limit.name.view(), Segment::Kind::kExact}, &suffix);
     }

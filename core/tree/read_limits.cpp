@@ -1,5 +1,6 @@
 #include "tree/read_limits.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <unordered_set>
@@ -18,9 +19,10 @@ using Kind = YamlNode::Kind;
 constexpr std::array<std::string_view, 6> kNumbers = {
     "count", "burst", "max_burst", "cost", "buckets", "concurrent"};
 constexpr Words kModes = Words(kModeNames).first(3);
-// In the order of the enumerators.
-constexpr std::array<std::string_view, 2> kCharges = {"all_or_nothing",
-                                                      "independent"};
+// In the order of the enumerators, but for the last one, which only a limit
+// can have.
+constexpr std::array<std::string_view, 3> kCharges = {"all_or_nothing",
+                                                      "independent", "denials"};
 
 // Whether [`text`, ...] is meant as numbers rather than as a list of texts.
 bool looks_like_number(std::string_view text) {
@@ -31,13 +33,15 @@ bool looks_like_number(std::string_view text) {
 }  // namespace
 
 std::optional<Charge> read_charge(const YamlDocument& document,
-                                  const YamlNode& node, Problems* problems) {
+                                  const YamlNode& node, bool of_limit,
+                                  Problems* problems) {
   const std::optional<Value> value =
       read_scalar(document, node, "charge must be a word", problems);
   if (!value) return std::nullopt;
-  const auto charge = find_word("charge", *value, kCharges, problems);
+  const Words words = Words(kCharges).first(of_limit ? 3 : 2);
+  const auto charge = find_word("charge", *value, words, problems);
   if (!charge) return std::nullopt;
-  return static_cast<Charge>(*charge);
+  return *charge == 2 ? Charge::kDenials : static_cast<Charge>(*charge);
 }
 
 std::vector<Limit> LimitReader::read(std::size_t value) {
@@ -82,6 +86,7 @@ void LimitReader::read_one(std::size_t value) {
     case Kind::kMapping:
       for (const auto& [key, at] : document_.fields(value)) {
         read_field(key, at, &fields);
+        if (key.text != "block" && key.text != "name") fields.has_rate = true;
       }
       break;
     case Kind::kScalar:
@@ -132,7 +137,7 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
     return;
   }
   if (key.text == "charge") {
-    fields->charge = read_charge(document_, node, problems_);
+    fields->charge = read_charge(document_, node, true, problems_);
     return;
   }
   if (key.text == "overrun") {
@@ -142,10 +147,11 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
   }
   const bool number = contains(kNumbers, key.text);
   const std::string must =
-      std::string(key.text) + " must be a " +
-      (number                                       ? "whole number"
-       : key.text == "period" || key.text == "hold" ? "duration"
-                                                    : "word");
+      std::string(key.text) + " must be " +
+      (number                                       ? "a whole number"
+       : key.text == "period" || key.text == "hold" ? "a duration"
+       : key.text == "block"                        ? "true"
+                                                    : "a word");
   const std::optional<Value> value =
       read_scalar(document_, node, must, problems_);
   if (!value) {
@@ -203,6 +209,13 @@ void LimitReader::read_word(std::string_view key, const Value& value,
     return;
   }
   if (key == "unit") return read_unit(value, fields);
+  if (key == "block") {
+    fields->blocks = value.text == "true";
+    if (fields->blocks) return;
+    problems_->add(value.mark, "block must be true, is " + quote(value.text));
+    fields->broken = true;
+    return;
+  }
   fields->name = value.text;
   if (!value.text.empty()) return;
   problems_->add(value.mark, "name must not be empty");
@@ -261,6 +274,7 @@ std::optional<T> LimitReader::take(Result<T> result, Mark mark,
 // Makes a limit of the fields, unless they contradict each other.
 void LimitReader::finish(const Fields& fields, Mark mark) {
   if (fields.broken) return;
+  if (fields.blocks) return finish_block(fields, mark);
   if (fields.rules.concurrent) return finish_concurrent(fields, mark);
   if (!fields.count) problems_->add(mark, "count is missing");
   if (!fields.period) problems_->add(mark, "period is missing");
@@ -278,6 +292,36 @@ void LimitReader::finish(const Fields& fields, Mark mark) {
   add(fields, *rate, period, mark);
 }
 
+void LimitReader::finish_block(const Fields& fields, Mark mark) {
+  if (std::ranges::any_of(limits_, &Limit::is_block)) {
+    problems_->add(mark, "a second block in one node");
+    return;
+  }
+  if (fields.has_rate) {
+    problems_->add(mark, "block: true takes no other key but name");
+    return;
+  }
+  Limit limit;
+  make_block(&limit);
+  limit.name = fields.name.empty() ? std::string_view("blocked") : fields.name;
+  limits_.push_back(std::move(limit));
+  marks_.push_back(mark);
+}
+
+// Nothing else would ever charge a limit of denials in mode check, a denied
+// request holds nothing, and has no cost in units.
+void LimitReader::check_denials(const Fields& fields, Mark mark) {
+  if (fields.charge != Charge::kDenials) return;
+  const std::string_view other = fields.mode == Mode::kCheck ? "mode: check"
+                                 : fields.rules.concurrent   ? "concurrent"
+                                 : fields.rules.hold         ? "hold"
+                                 : !fields.unit.empty()      ? "unit"
+                                                             : "";
+  if (other.empty()) return;
+  problems_->add(mark, "charge: denials and " + std::string(other) +
+                           " exclude each other");
+}
+
 // apply_rules() sets the rate.
 void LimitReader::finish_concurrent(const Fields& fields, Mark mark) {
   const Value& most = *fields.rules.concurrent;
@@ -291,6 +335,7 @@ void LimitReader::finish_concurrent(const Fields& fields, Mark mark) {
 
 void LimitReader::add(const Fields& fields, const Rate& rate, Duration period,
                       Mark mark) {
+  check_denials(fields, mark);
   Limit limit;
   limit.rate = rate;
   limit.period = period;

@@ -23,15 +23,17 @@ namespace limitree {
 inline constexpr std::array<std::string_view, 8> kNodeKeys = {
     "limits",      "children", "overrides", "key",
     "ipv6_prefix", "inherit",  "share",     "charge"};
-inline constexpr std::array<std::string_view, 19> kLimitKeys = {
-    "name",      "count",    "period",    "burst",     "max_burst",
-    "algorithm", "mode",     "cost",      "charge",    "overrun",
-    "align",     "timezone", "buckets",   "round",     "drain",
-    "unit",      "hold",     "unsettled", "concurrent"};
+inline constexpr std::array<std::string_view, 20> kLimitKeys = {
+    "name",      "count",    "period",    "burst",      "max_burst",
+    "algorithm", "mode",     "cost",      "charge",     "overrun",
+    "align",     "timezone", "buckets",   "round",      "drain",
+    "unit",      "hold",     "unsettled", "concurrent", "block"};
 
-// Reads `charge: independent | all_or_nothing`, of a limit or a whole tree.
+// Reads `charge: independent | all_or_nothing`, of a whole tree, or of a limit,
+// which also has `denials`.
 std::optional<Charge> read_charge(const YamlDocument& document,
-                                  const YamlNode& node, Problems* problems);
+                                  const YamlNode& node, bool of_limit,
+                                  Problems* problems);
 
 // Reads the limits that one node states.
 class LimitReader {
@@ -57,7 +59,9 @@ class LimitReader {
     std::string_view name;
     std::string_view unit;
     RuleFields rules;
-    bool broken = false;  // a problem has been reported
+    bool blocks = false;    // `block: true`
+    bool has_rate = false;  // or anything else but a name
+    bool broken = false;    // a problem has been reported
   };
 
   bool is_list_form(std::size_t list) const;
@@ -77,6 +81,8 @@ class LimitReader {
                         Fields* fields);
   void finish(const Fields& fields, Mark mark);
   void finish_concurrent(const Fields& fields, Mark mark);
+  void finish_block(const Fields& fields, Mark mark);
+  void check_denials(const Fields& fields, Mark mark);
   void add(const Fields& fields, const Rate& rate, Duration period, Mark mark);
   void name_all();
 

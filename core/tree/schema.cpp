@@ -153,7 +153,8 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
   for (const YamlField& entry : all) {
     if (!at_top() || entry.key.text != "charge") continue;
     const YamlNode& charge = document_[entry.value];
-    charge_ = read_charge(document_, charge, problems_).value_or(charge_);
+    charge_ =
+        read_charge(document_, charge, false, problems_).value_or(charge_);
   }
   draft->charge = charge_;
   for (const YamlField& entry : all) read_key(entry, draft);

@@ -110,7 +110,7 @@ Decider::Decider(limitree_limiter* limiter, StoreLoop* store_loop,
 
 void Decider::decide(std::int32_t operation, const PathList& list,
                      ClientRequest* request, const AnswerSink* sink) {
-  if (operation == LimiterOperation::kReset) return reset(list, request, sink);
+  if (operation < 0) return reset(operation, list, request, sink);
   const std::vector<limitree_path>& paths = list.paths();
   const std::vector<limitree_cost>& costs = list.costs();
   const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
@@ -146,8 +146,8 @@ void Decider::decide(std::int32_t operation, const PathList& list,
         });
 }
 
-void Decider::reset(const PathList& list, ClientRequest* request,
-                    const AnswerSink* sink) {
+void Decider::reset(std::int32_t operation, const PathList& list,
+                    ClientRequest* request, const AnswerSink* sink) {
   const std::vector<limitree_path>& paths = list.paths();
   if (paths.size() > LIMITREE_MAX_PATHS) {  // as many as a decision takes
     return fail<LimiterAnswer>(request, sink, LIMITREE_INVALID_ARGUMENT,
@@ -164,6 +164,14 @@ void Decider::reset(const PathList& list, ClientRequest* request,
                                          resets),
           [&](void* user, limitree_decision* /*decision*/,
               limitree_error** error) {
+            if (operation == LimiterOperation::kBlock) {
+              return limitree_block_async(limiter_, path.segments, path.size,
+                                          list.hold_ns(), user, error);
+            }
+            if (operation == LimiterOperation::kUnblock) {
+              return limitree_unblock_async(limiter_, path.segments, path.size,
+                                            user, error);
+            }
             return limitree_reset_async(limiter_, path.segments, path.size,
                                         list.leaf_only() ? 1 : 0, user, error);
           });

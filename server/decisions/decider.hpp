@@ -53,9 +53,9 @@ class Decider {
   // One of kLimiterOperations.
   void decide(std::int32_t operation, const PathList& paths,
               ClientRequest* request, const AnswerSink* sink);
-  // All paths at once.
-  void reset(const PathList& paths, ClientRequest* request,
-             const AnswerSink* sink);
+  // All paths at once: one of kLimiterOperations that answers nothing.
+  void reset(std::int32_t operation, const PathList& paths,
+             ClientRequest* request, const AnswerSink* sink);
   // Holds on the paths.  If the client goes away before the answer, nothing
   // stays held.
   void reserve(const PathList& paths, ClientRequest* request,

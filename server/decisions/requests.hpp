@@ -31,10 +31,12 @@ void empty(std::vector<Element>* elements) {
   if (elements->capacity() > 64 * 1024) elements->shrink_to_fit();
 }
 
-// What clients may ask the limit tree for: a decision of limitree.h, or a
-// reset.
+// What clients may ask the limit tree for: a decision of limitree.h, or one of
+// those that act on each path by itself and answer nothing.
 struct LimiterOperation {
   static constexpr std::int32_t kReset = -1;
+  static constexpr std::int32_t kBlock = -2;
+  static constexpr std::int32_t kUnblock = -3;
 
   const char* name;  // in limiter.proto; in paths of /v1 in small letters
   std::int32_t number;
@@ -45,7 +47,9 @@ inline constexpr LimiterOperation kLimiterOperations[] = {
     {"Peek", LIMITREE_PEEK, false},
     {"Spend", LIMITREE_SPEND, true},
     {"Refund", LIMITREE_REFUND, true},
-    {"Reset", LimiterOperation::kReset, true}};
+    {"Reset", LimiterOperation::kReset, true},
+    {"Block", LimiterOperation::kBlock, true},
+    {"Unblock", LimiterOperation::kUnblock, true}};
 
 // What clients may do with reservations.
 struct HoldOperation {
@@ -73,7 +77,7 @@ inline constexpr DescriptorOperation kDescriptorOperations[] = {
 // Units that a request may name: more than any tree needs.
 inline constexpr std::size_t kMaxCosts = 64;
 
-// Asks for a decision, or for a reset, of some paths.
+// Asks for a decision, or for a reset or a block, of some paths.
 class PathList {
  public:
   const std::vector<limitree_path>& paths() const { return paths_; }
@@ -86,7 +90,8 @@ class PathList {
   bool needs_levels() const { return needs_levels_; }
   // Only for a reset.
   bool leaf_only() const { return leaf_only_; }
-  // Only for a reservation; 0: as long as each limit says.
+  // Only for a reservation; 0: as long as each limit says.  And how long to
+  // block.
   std::int64_t hold_ns() const { return hold_ns_; }
 
  protected:

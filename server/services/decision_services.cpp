@@ -56,8 +56,8 @@ void DecisionServices::add_to(MethodTable* methods) {
 
 void DecisionServices::decide(const LimiterOperation& operation, Call* call,
                               std::string_view message) {
-  if (operation.number == LimiterOperation::kReset) {
-    limiter_request_.read_reset(message);
+  if (operation.number < 0) {
+    limiter_request_.read_reset(message, operation.number);
   } else {
     limiter_request_.read(message);
     if (!has_few_costs(call)) return;

@@ -51,10 +51,15 @@ void DecideRequest::read_cost(std::string_view message) {
   has_too_many_costs_ = !add_cost(unit, units);
 }
 
-void DecideRequest::read_reset(std::string_view message) {
+void DecideRequest::read_reset(std::string_view message,
+                               std::int32_t operation) {
   clear();
   const auto take_segment = [this](std::string_view one) { add_segment(one); };
-  read_message(message, field(1, take_segment), field(2, &leaf_only_));
+  if (operation == LimiterOperation::kBlock) {
+    read_message(message, field(1, take_segment), field(2, &hold_ns_));
+  } else {
+    read_message(message, field(1, take_segment), field(2, &leaf_only_));
+  }
   add_path(0, 0, LIMITREE_PART_CHARGE);
   finish(0);
 }

@@ -9,14 +9,15 @@
 
 namespace limitree::server {
 
-// limitree.v1.DecideRequest, ReserveRequest and ResetRequest.  Reads one
-// request after the other into the same memory.  The result refers to the bytes
-// of the request.
+// limitree.v1.DecideRequest, ReserveRequest, and those about one path: reset,
+// block, unblock.  Reads one request after the other into the same memory.  The
+// result refers to the bytes of the request.
 class DecideRequest : public PathList {
  public:
   // These throw protozero::exception if `message` is malformed.
   void read(std::string_view message);
-  void read_reset(std::string_view message);
+  void read_reset(std::string_view message,
+                  std::int32_t operation = LimiterOperation::kReset);
 
   // Whether there are more than kMaxCosts: then some are missing.
   bool has_too_many_costs() const { return has_too_many_costs_; }

@@ -28,6 +28,19 @@ void write_fields(std::string_view style, const limitree_decision& decision,
   fields->resize(size);
 }
 
+PathRequest::For use_of(const LimiterOperation& operation) {
+  switch (operation.number) {
+    case LimiterOperation::kReset:
+      return PathRequest::For::kReset;
+    case LimiterOperation::kBlock:
+      return PathRequest::For::kBlock;
+    case LimiterOperation::kUnblock:
+      return PathRequest::For::kUnblock;
+    default:
+      return PathRequest::For::kDecision;
+  }
+}
+
 // "Bad Request: domain: must be a text".
 void refuse(Exchange* exchange, int status, const std::string& what) {
   answer_text(exchange, status, std::string(reason_of(status)) + ": " + what);
@@ -55,10 +68,7 @@ void DecisionPages::decide(const LimiterOperation& operation,
   if (!takes_json(exchange)) return;
   if (operation.needs_token && !lets_change(exchange)) return;
   try {
-    path_request_.read(exchange->request().body,
-                       operation.number == LimiterOperation::kReset
-                           ? PathRequest::For::kReset
-                           : PathRequest::For::kDecision);
+    path_request_.read(exchange->request().body, use_of(operation));
   } catch (const JsonError& error) {
     return answer_problem(exchange, 400, error.what());
   }

@@ -110,28 +110,33 @@ void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
 }  // namespace
 
 void PathRequest::read(std::string_view body, For use) {
-  const bool is_reset = use == For::kReset;
+  const bool has_costs = use <= For::kReservation;
   clear();
   document_.read(body);
-  std::int64_t cost = is_reset ? 0 : 1;
+  std::int64_t cost = has_costs ? 1 : 0;
   JsonPlace(document_).each_member(
       [&](std::string_view key, const JsonPlace& value) {
         if (key == "paths") {
           value.each_item(
-              [&](const JsonPlace& path) { read_path(path, !is_reset); });
-        } else if (!is_reset && key == "cost") {
+              [&](const JsonPlace& path) { read_path(path, has_costs); });
+        } else if (has_costs && key == "cost") {
           cost = read_cost(value, cost);
-        } else if (!is_reset && key == "omit_levels") {
+        } else if (has_costs && key == "omit_levels") {
           omits_levels_ = value.flag();
         } else if (use == For::kReservation && key == "hold_ns") {
           hold_ns_ = value.integer(0, INT64_MAX);
-        } else if (is_reset && key == "leaf_only") {
+        } else if (use == For::kBlock && key == "duration_ns") {
+          hold_ns_ = value.integer(1, INT64_MAX);
+        } else if (use == For::kReset && key == "leaf_only") {
           leaf_only_ = value.flag();
         } else {
           value.fail_unknown();
         }
       });
   if (paths().empty()) throw JsonError("the request: has no paths");
+  if (use == For::kBlock && hold_ns_ == 0) {
+    throw JsonError("the request: has no duration_ns");
+  }
   finish(cost);
 }
 

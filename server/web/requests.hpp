@@ -20,7 +20,10 @@ class PathRequest : public PathList {
   enum class For : std::uint8_t {
     kDecision,
     kReservation,  // also "hold_ns"
-    kReset,        // paths without costs, and "leaf_only"
+    // Paths without costs:
+    kReset,    // and "leaf_only"
+    kBlock,    // and "duration_ns"
+    kUnblock,  // alone
   };
 
   // The result refers to memory of this object.  Throws JsonError.

@@ -85,7 +85,7 @@ class LimiterRunner {
     std::vector<std::string> segments = step.at("path");
     const std::vector<std::string_view> path(segments.begin(), segments.end());
     if (operation == "reset") {
-      EXPECT_TRUE(limiter_->reset(path, false).ok());
+      EXPECT_TRUE(limiter_->reset(path, Forget::kPath).ok());
       return;
     }
     static const std::map<std::string, Operation> kOperations = {

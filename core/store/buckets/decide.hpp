@@ -197,6 +197,8 @@ void BucketShards<Memory>::learn(const Plan& plan, Instant now,
     const std::uint64_t tag = work.tags[i];
     const Level& level = plan.levels[i];
     if (!level.limit->is_plain()) continue;
+    // A block may be lifted by another process.
+    if (counts_denials(level.limit->charge)) continue;
     // A debt beyond the capacity counts as a debt of all of it.
     const Duration most = level.limit->rate.burst_offset();
     const Instant tat =

@@ -32,11 +32,12 @@ bool has_plain(const Plan& plan) {
 }
 
 // Whether the cache may hold all levels.  A denied request still charges
-// independent levels that fit.
+// independent levels that fit, and those that count denials.
 bool is_exact(const Plan& plan) {
   return plan.all_plain() &&
          std::ranges::all_of(plan.levels, [](const Level& level) {
-           return level.limit->charge == Charge::kAllOrNothing;
+           return level.limit->charge == Charge::kAllOrNothing ||
+                  level.limit->is_block();
          });
 }
 

@@ -280,7 +280,7 @@ TEST_P(LimiterHolds, AReloadMayTakeHoldAway) {
 
 TEST_P(LimiterHolds, AResetForgetsWhatIsHeld) {
   EXPECT_EQ(reserve(alex_, {{"tokens", 70000}}), "");
-  ASSERT_TRUE(limiter_->reset(alex_, false).ok());
+  ASSERT_TRUE(limiter_->reset(alex_, Forget::kPath).ok());
   EXPECT_EQ(left(alex_), Numbers({60, 100000, 2}));
   EXPECT_EQ(settle(alex_), "");
   EXPECT_EQ(decision_.held, 0);

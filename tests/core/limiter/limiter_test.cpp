@@ -138,14 +138,15 @@ TEST_F(LimiterTest, DecidesHugeSegmentsAndRefusesAbsurdOnes) {
 TEST_F(LimiterTest, ResetForgetsThePathOrItsLeaf) {
   for (int i = 0; i < 6; ++i) decide({"user", "alex", "trade"});
   const Strings trade = {"user", "alex", "trade"};
-  ASSERT_TRUE(limiter().reset(trade, true).ok());
+  ASSERT_TRUE(limiter().reset(trade, Forget::kLeaf).ok());
   EXPECT_EQ(decide({"user", "alex", "trade"}, 0).remaining, 6);
   EXPECT_EQ(decide({"user", "alex"}, 0).remaining, 10);
-  ASSERT_TRUE(limiter().reset(trade, false).ok());
+  ASSERT_TRUE(limiter().reset(trade, Forget::kPath).ok());
   EXPECT_EQ(decide({"user", "alex"}, 0).remaining, 16);
-  EXPECT_FALSE(limiter().reset(Strings{"nobody"}, false).ok());
-  EXPECT_EQ(limiter().reset(Strings{"ip"}, true).error().messages.at(0),
-            "the path ends at ip, which has no limits; an id is missing");
+  EXPECT_FALSE(limiter().reset(Strings{"nobody"}, Forget::kPath).ok());
+  EXPECT_EQ(
+      limiter().reset(Strings{"ip"}, Forget::kLeaf).error().messages.at(0),
+      "the path ends at ip, which has no limits; an id is missing");
 }
 
 TEST_F(LimiterTest, ReloadKeepsBucketsAndCounters) {

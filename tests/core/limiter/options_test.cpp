@@ -41,6 +41,7 @@ TEST(SetOption, SetsWhatItNames) {
                                 {"local_share", "1/8"},
                                 {"deny_cache", "off"},
                                 {"deny_cache_size", "5000"},
+                                {"retry_spread", "15s"},
                                 {"near_limit", "0.95"},
                                 {"shadow_mode", "on"},
                                 {"quota_mode", "on"},
@@ -72,6 +73,7 @@ TEST(SetOption, SetsWhatItNames) {
   EXPECT_EQ(options.local_share, (Share{1, 8}));
   EXPECT_FALSE(options.deny_cache);
   EXPECT_EQ(options.deny_cache_size, 5000);
+  EXPECT_EQ(options.retry_spread, std::chrono::seconds(15));
   EXPECT_EQ(options.near_limit, (Share{95, 100}));
   EXPECT_TRUE(options.answer_modes.shadow_mode);
   EXPECT_TRUE(options.answer_modes.quota_mode);

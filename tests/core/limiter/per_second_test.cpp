@@ -127,7 +127,7 @@ TEST_F(PerSecond, EachLimitIsInItsPlace) {
   EXPECT_EQ(main_.cli({"HKEYS", "limitree:{user:alex}"}), ":\n#m");
   EXPECT_EQ(other_.cli({"HKEYS", "limitree:{user:alex}"}), ":\n#s");
   const std::vector<std::string_view> path = {"user", "alex"};
-  EXPECT_TRUE(limiter_->reset(path, true).ok());
+  EXPECT_TRUE(limiter_->reset(path, Forget::kLeaf).ok());
   EXPECT_EQ(left("alex"), std::pair(std::int64_t{4}, std::int64_t{6}));
 }
 

@@ -200,13 +200,13 @@ TEST_F(RemoteTest, ResetsWithoutWaiting) {
   for (Ear& ear : ears) EXPECT_FALSE(start(&ear, &status));
   loop->run();
   EXPECT_TRUE(ears[1].decision.limited);
-  const auto reset = [&](bool leaf_only, Ear* ear) {
+  const auto reset = [&](Forget which, Ear* ear) {
     const std::string user = "alexander the great, of Macedon";
     const Strings path = {"user", user, "trade"};
-    return limiter->reset_async(path, leaf_only, ear, &status);
+    return limiter->reset_async(path, which, ear, &status);
   };
   Ear ear(loop.get());
-  EXPECT_FALSE(reset(true, &ear));
+  EXPECT_FALSE(reset(Forget::kLeaf, &ear));
   EXPECT_EQ(ear.calls, 0);
   loop->run();
   EXPECT_EQ(ear.calls, 1);
@@ -216,7 +216,7 @@ TEST_F(RemoteTest, ResetsWithoutWaiting) {
   EXPECT_FALSE(ears[0].decision.limited) << "the trades of an hour";
   EXPECT_EQ(ears[0].decision.remaining, 0) << "two of two in this minute";
   store->failure = Status(Code::kStoreTimeout, "slow");
-  EXPECT_FALSE(reset(false, &ear));
+  EXPECT_FALSE(reset(Forget::kPath, &ear));
   loop->run();
   EXPECT_EQ(ear.calls, 2);
   EXPECT_EQ(ear.code, Code::kStoreTimeout);
@@ -224,14 +224,48 @@ TEST_F(RemoteTest, ResetsWithoutWaiting) {
 
 TEST_F(RemoteTest, ResetsNothingWhereThereIsNothing) {
   Ear ear(loop.get());
-  EXPECT_TRUE(limiter->reset_async(Strings{"nobody"}, false, &ear, &status));
+  EXPECT_TRUE(
+      limiter->reset_async(Strings{"nobody"}, Forget::kPath, &ear, &status));
   EXPECT_EQ(status.code(), Code::kUnknownRoot);
   const auto free = tree_of("schema: {user: {children: {'*': {}}}}");
   ASSERT_TRUE(limiter->reload(*free).ok());
-  EXPECT_TRUE(
-      limiter->reset_async(Strings{"user", "alex"}, false, &ear, &status));
+  EXPECT_TRUE(limiter->reset_async(Strings{"user", "alex"}, Forget::kPath, &ear,
+                                   &status));
   EXPECT_TRUE(status.ok());
   EXPECT_EQ(ear.calls, 0);
+}
+
+TEST_F(RemoteTest, BlocksWithoutWaiting) {
+  const auto tree = tree_of(
+      "schema: {user: {children: {'*': {limits: [5/m, {block: true}]}}}}");
+  ASSERT_TRUE(limiter->reload(*tree).ok());
+  const auto path = std::make_unique<Strings>(Strings{"user", "alex"});
+  const auto limited = [&] {
+    const PathCost path_cost{*path, 1};
+    Decision decision;
+    EXPECT_TRUE(
+        limiter->decide(Operation::kPeek, {{&path_cost, 1}}, nullptr, &decision)
+            .ok());
+    return decision.limited;
+  };
+  Ear ear(loop.get());
+  EXPECT_TRUE(limiter->block_async(*path, Duration(0), &ear, &status));
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_FALSE(limiter->block_async(Strings(*path), std::chrono::hours(1), &ear,
+                                    &status));
+  loop->run();
+  EXPECT_EQ(ear.calls, 1);
+  EXPECT_EQ(ear.code, Code::kOk);
+  EXPECT_TRUE(limited());
+  EXPECT_FALSE(limiter->reset_async(*path, Forget::kBlock, &ear, &status));
+  loop->run();
+  EXPECT_EQ(ear.calls, 2);
+  EXPECT_FALSE(limited());
+  store->failure = Status(Code::kStoreUnavailable, "away");
+  EXPECT_FALSE(
+      limiter->block_async(*path, std::chrono::hours(1), &ear, &status));
+  loop->run();
+  EXPECT_EQ(ear.code, Code::kStoreUnavailable);
 }
 
 TEST_F(RemoteTest, EachLoopAnswersItsOwn) {

@@ -224,7 +224,7 @@ TEST(TwoStores, SayTheSame) {
         ASSERT_TRUE(redis.reload(*loaded).ok());
       }
       if (random() % 40 == 0) {
-        const bool leaf = random() % 2 == 0;
+        const Forget leaf = random() % 2 == 0 ? Forget::kLeaf : Forget::kPath;
         ASSERT_TRUE(memory.reset(path_costs[0].path, leaf).ok());
         ASSERT_TRUE(redis.reset(path_costs[0].path, leaf).ok());
       }

@@ -115,7 +115,7 @@ TEST_P(UnitsTest, ARequestWithoutAnyCostLooks) {
   EXPECT_EQ(remaining(), Numbers({3, 100, 50}));
   EXPECT_EQ(ask(0, {}), "");
   const std::vector<std::string_view> path = {"user", "alex"};
-  EXPECT_TRUE(limiter_->reset(path, false).ok());
+  EXPECT_TRUE(limiter_->reset(path, Forget::kPath).ok());
 }
 
 TEST_P(UnitsTest, RefusesWhatNoLimitCounts) {

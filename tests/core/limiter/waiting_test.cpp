@@ -86,7 +86,7 @@ class WaitingLimiter : public testing::Test {
   }
   bool start_reset(Taker* taker) {
     const std::array<std::string_view, 1> segments = {"a"};
-    return !limiter->reset_async(Path(segments.data(), 1), false, taker,
+    return !limiter->reset_async(Path(segments.data(), 1), Forget::kPath, taker,
                                  &status);
   }
 

@@ -189,5 +189,17 @@ TEST(DecideRequest, ReadsResets) {
   EXPECT_FALSE(request.leaf_only());
 }
 
+TEST(DecideRequest, ReadsBlocks) {
+  std::string bytes;
+  protozero::pbf_writer to(bytes);
+  to.add_string(1, "user");
+  to.add_int64(2, 7);
+  DecideRequest request;
+  request.read_reset(bytes, LimiterOperation::kBlock);
+  ASSERT_EQ(request.paths().size(), 1u);
+  EXPECT_EQ(segments_of(request.paths()[0]), (Words{"user"}));
+  EXPECT_EQ(request.hold_ns(), 7);
+}
+
 }  // namespace
 }  // namespace limitree::server

@@ -136,6 +136,28 @@ TEST(PathRequest, ReadsResets) {
             "paths[0].cost: there is no such field");
 }
 
+TEST(PathRequest, ReadsBlocks) {
+  const auto read = [](std::string_view body, PathRequest::For use) {
+    PathRequest request;
+    try {
+      request.read(body, use);
+      return text_of(request) + " " + std::to_string(request.hold_ns());
+    } catch (const JsonError& error) {
+      return std::string(error.what());
+    }
+  };
+  constexpr auto kBlock = PathRequest::For::kBlock;
+  EXPECT_EQ(read(R"({"paths": [["a", "b"]], "duration_ns": 7})", kBlock),
+            "a b x0 p0 7");
+  EXPECT_EQ(read(R"({"paths": [["a"]]})", kBlock),
+            "the request: has no duration_ns");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "duration_ns": 7, "cost": 1})", kBlock),
+            "cost: there is no such field");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "duration_ns": 7})",
+                 PathRequest::For::kUnblock),
+            "duration_ns: there is no such field");
+}
+
 TEST(PathRequest, KeepsNothingOfTheRequestBefore) {
   PathRequest request;
   request.read(R"({"paths": [["a"], ["b"]], "omit_levels": true, "cost": 2})");

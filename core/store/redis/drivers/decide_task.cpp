@@ -173,7 +173,8 @@ Task::Step DecideTask::give_back() {
       const bool held =
           operation_ == Operation::kReserve && level.limit->holds();
       if (group.charged && held == cancels_ && fits(level) &&
-          is_joint(level.limit->charge)) {
+          is_joint(level.limit->charge) &&
+          !counts_denials(level.limit->charge)) {
         refunded_.push_back(i);
       }
     }

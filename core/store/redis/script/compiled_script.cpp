@@ -88,6 +88,12 @@ bool has_several(const Plan& plan, const Families& families) {
   return true;
 }
 
+// Whether a plan blocks somebody: each time would be a script of its own.
+bool is_for_a_time(const Plan& plan) {
+  const Limit& limit = *plan.levels[0].limit;
+  return limit.index == Limit::kNoIndex && limit.is_plain();
+}
+
 Script made(const Plan& plan, const Families& families, bool callers_clock,
             Layout layout) {
   Script script(write_script(plan, families, callers_clock, layout, false));
@@ -117,7 +123,8 @@ Compiled Scripts::find(const Plan& plan, const Families& families,
   };
   // What another slot has denied is rare, and mostly writes nothing.
   if (families.levels().size() <= kMostWritten && !plan.denied) {
-    Compiled found = find_in(&written_, Layout::kWritten);
+    Compiled found{};
+    if (!is_for_a_time(plan)) found = find_in(&written_, Layout::kWritten);
     if (found.script == nullptr) found = find_in(&passed_, Layout::kPassed);
     if (found.script != nullptr) return found;
   }

@@ -246,6 +246,8 @@ char when_charged(const Plan& plan, const Level& level) {
       return plan.denied ? '6' : '5';
     case Charge::kEveryHit:
       return '4';
+    case Charge::kDenials:
+      return plan.denied ? '2' : '7';
   }
   return plan.denied ? '3' : '1';
 }

@@ -117,16 +117,17 @@ constexpr std::string_view charged_if(char when) {
   return when == '4'   ? "true"
          : when == '5' ? "allowed or <denies>"
          : when == '2' ? "not (<denies>)"
+         : when == '7' ? "not (allowed or <denies>)"
                        : "allowed and not (<denies>)";
 }
 // The same in Layout::kLoop, without and with hits that count if they do not
 // fit.
 inline constexpr std::string_view kChargedIf =
-    "(when == '2' or when == '1' and allowed) and not (<denies>)";
+    "(when == '2' or when == (allowed and '1' or '7')) and not (<denies>)";
 inline constexpr std::string_view kHitChargedIf =
     "when == '4' or when == '5' and allowed or\n"
-    "  ((<denies>) and (when == '5' or when == '6') or\n"
-    "  not (<denies>) and (when == '2' or when == '1' and allowed))";
+    "  ((<denies>) and (when == '5' or when == '6') or not (<denies>) and\n"
+    "  (when == '2' or when == (allowed and '1' or '7')))";
 
 // Several levels may have one counter: each finds what the earlier ones have
 // left.

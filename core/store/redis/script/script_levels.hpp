@@ -46,7 +46,11 @@ class ScriptLevels {
     bool all = !loops() && !holds_ && charges(plan_.operation);
     for (const std::uint32_t i : families_.levels()) {
       const Level& level = plan_.levels[i];
-      all = all && level.limit->charge == charge &&
+      // A block is never charged.
+      const bool same =
+          level.limit->charge == charge ||
+          (charge == Charge::kAllOrNothing && level.limit->is_block());
+      all = all && same &&
             (charge == Charge::kEveryHit || redis::may_deny(plan_, level));
     }
     return all;
