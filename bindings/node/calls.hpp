@@ -24,9 +24,8 @@ napi_value decide(napi_env env, napi_callback_info info);
 // comes later; JavaScript's deliver() then gets it.  Returns a receipt at once.
 napi_value start(napi_env env, napi_callback_info info);
 
-// reset(...segments): forgets buckets; only those of the last node if the cost
-// in the array is 0.  Returns a promise if a store has to be asked, else
-// nothing.
+// reset(...segments): forgets buckets, or blocks, as the cost in the array
+// says. Returns a promise if a store has to be asked, else nothing.
 napi_value reset(napi_env env, napi_callback_info info);
 
 // shouldRateLimit(...): the answer, or a promise of it.  Throws Error.

@@ -27,7 +27,8 @@ enum Input : std::size_t {
   kPending,     // what start() says: 1 if the answer is to come
   kUnits,       // how many arguments at the end are names of units; their costs
                 // are at kUnitCosts
-  kHoldNs,      // for kReserve and kExtend; 0: as long as each limit says
+  kHoldNs,      // for kReserve and kExtend; 0: as long as each limit says;
+                // and for kBlock
   kInputSize
 };
 
@@ -37,6 +38,12 @@ inline constexpr std::int32_t kReserve = 8;
 inline constexpr std::int32_t kSettle = 9;
 inline constexpr std::int32_t kCancel = 10;
 inline constexpr std::int32_t kExtend = 11;
+
+// What reset() forgets, in kCost.
+inline constexpr std::int32_t kLastNode = 0;   // buckets of the last node
+inline constexpr std::int32_t kWholePath = 1;  // of all
+inline constexpr std::int32_t kUnblock = 2;
+inline constexpr std::int32_t kBlock = 3;  // nothing: blocks for kHoldNs
 
 inline constexpr unsigned kWithLevels = 1;
 inline constexpr unsigned kWithUnits = 2;  // else kUnits is not written

@@ -103,12 +103,26 @@ napi_value start(const Request& request) {
   return receipt;
 }
 
+// What reset() does, by kCost.
+limitree_status forget(std::int64_t what, limitree_limiter* limiter,
+                       const limitree_str* path, std::size_t size,
+                       std::int64_t duration_ns, limitree_error** error) {
+  if (what == kBlock) {
+    return limitree_block(limiter, path, size, duration_ns, error);
+  }
+  if (what == kUnblock) return limitree_unblock(limiter, path, size, error);
+  return limitree_reset(limiter, path, size, what == kLastNode ? 1 : 0, error);
+}
+
 napi_value reset(const Request& request) {
   const Segments& path = request.segments;
-  const std::int32_t leaf_only = request.cost == 0 ? 1 : 0;
+  const std::int64_t what = request.cost;
+  const auto ns = static_cast<std::int64_t>(request.numbers[kHoldNs]);
   if (!request.native->is_remote()) {
-    check(limitree_reset, request.native->engine().get(), path.data(),
-          path.size(), leaf_only);
+    check([&](limitree_error** error) {
+      return forget(what, request.limiter(), path.data(), path.size(), ns,
+                    error);
+    });
     return nullptr;
   }
   // The segments must outlive this call.
@@ -117,10 +131,12 @@ napi_value reset(const Request& request) {
     copy.emplace_back(to_view(path.data()[i]));
   }
   return run_in_pool(*request.native,
-                     [copy = std::move(copy), leaf_only](Engine& engine) {
+                     [copy = std::move(copy), what, ns](Engine& engine) {
                        const std::vector<limitree_str> segments = to_path(copy);
-                       check(limitree_reset, engine.get(), segments.data(),
-                             segments.size(), leaf_only);
+                       check([&](limitree_error** error) {
+                         return forget(what, engine.get(), segments.data(),
+                                       segments.size(), ns, error);
+                       });
                        return 0;
                      });
 }

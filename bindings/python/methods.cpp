@@ -266,6 +266,29 @@ PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,
   return status < 0 ? nullptr : Py_NewRef(Py_None);
 }
 
+// The last argument is the duration in nanoseconds; None ends the block.
+PyObject* block(PyObject* self, PyObject* const* args, Py_ssize_t count,
+                PyObject* /*names*/) {
+  Native* const native = native_of(self);
+  if (native == nullptr) return nullptr;
+  Path path;
+  if (count < 1) {
+    PyErr_SetString(PyExc_TypeError, "_block() takes a duration");
+    return nullptr;
+  }
+  if (!path.read(args, count - 1, "path")) return nullptr;
+  PyObject* const duration = args[count - 1];
+  limitree_status status = LIMITREE_OK;
+  if (duration == Py_None) {
+    status = native->call(limitree_unblock, path.data(), path.size());
+  } else {
+    const std::int64_t ns = PyLong_AsLongLong(duration);
+    if (ns == -1 && PyErr_Occurred() != nullptr) return nullptr;
+    status = native->call(limitree_block, path.data(), path.size(), ns);
+  }
+  return status < 0 ? nullptr : Py_NewRef(Py_None);
+}
+
 // ---- Adding them to the type ------------------------------------------------
 
 // PyMethodDef has one type of function, and distinguishes them by flags.
@@ -341,6 +364,7 @@ std::array methods = {
            "Forget the buckets of every limit along `path`.\n\n"
            "With `leaf`, only those of the deepest node that has limits.  "
            "Raises what\nauthorize raises."),
+    method("_block", block, nullptr),
 };
 
 }  // namespace

@@ -74,6 +74,12 @@ export const CANCEL = 10;
 export const EXTEND = 11;
 export const AS_HELD = -1;
 
+/** What a reset forgets, in COST. */
+export const LAST_NODE = 0;
+export const WHOLE_PATH = 1;
+export const UNBLOCK = 2;
+export const BLOCK = 3;
+
 /** The longest time of a hold. */
 export const MAX_HOLD_NS = 86400000000000;
 

@@ -10,15 +10,15 @@ import { bindMethods } from './bind.js';
 import { writeFirstTime } from './clock.js';
 import type { Cost } from './cost.js';
 import type { Decision } from './decision.js';
-import { invalidArgument } from './errors.js';
 import { Holds } from './holds.js';
 import * as at from './layout.js';
-import { replaceOf } from './limiter_options.js';
+import { blockNsOf, drainMsOf, forgottenBy, pressureOf, replaceOf }
+  from './limiter_options.js';
 import type { CloseOptions, LimiterOptions, PutOptions, ResetOptions }
   from './limiter_options.js';
 import {
   type DescriptorFiles, type FileUrl, type Limits, ReadLimits,
-  checkLimiterNames, checkRuntime, checkShare, fileUrl, msOf, read,
+  checkLimiterNames, checkRuntime, checkShare, fileUrl, read,
   readDescriptors, readSync, shownLimits, shownStore, textOfNode, textOfOptions,
 } from './limits.js';
 import { Names } from './names.js';
@@ -32,7 +32,6 @@ import type { Reservation } from './reservation.js';
 import { type LimitStats, type ReasonStats, type Stats, labeled, totals }
   from './stats.js';
 import { Lines, type WaitOptions } from './waiting.js';
-import { checkNames, shown } from './words.js';
 
 /** The messages about the store that nobody has taken: [event, text]. */
 export let takeLog: (limiter: Limiter) => [number, string][];
@@ -223,11 +222,23 @@ export class Limiter {
     return this.#holds.extendSync(receipt, hold);
   }
 
-  /** Forgets the buckets of every limit along `path`. */
+  /** Forgets the buckets along `path`; blocks and counted denials stay. */
   async reset(path: Path, options: ResetOptions = {}): Promise<void> {
-    checkNames(options, ['leaf'], '{leaf: true}');
-    if (options.leaf !== undefined) checkFlag(options.leaf, 'leaf');
-    await this.#requests.reset(path, options.leaf === true);
+    await this.#requests.reset(path, forgottenBy(options));
+  }
+
+  /**
+   * Denies every request along `path`, where the deepest limit with
+   * `block: true` counts, for `duration` from now on: milliseconds or `"1d"`.
+   * Rejects with a StoreError whatever `onStoreError` says.
+   */
+  async block(path: Path, duration: number | string): Promise<void> {
+    await this.#requests.reset(path, at.BLOCK, blockNsOf(duration));
+  }
+
+  /** Ends a block, and forgets the denials that were counted there. */
+  async unblock(path: Path): Promise<void> {
+    await this.#requests.reset(path, at.UNBLOCK);
   }
 
   /**
@@ -298,10 +309,7 @@ export class Limiter {
   async put(
     name: string, node: string | object, options: PutOptions = {},
   ): Promise<void> {
-    const replace = replaceOf(options);
-    if (typeof name !== 'string') {
-      throw invalidArgument(`a name must be a string, is ${shown(name)}`);
-    }
+    const replace = replaceOf(name, options);
     await this.#requests.wait(
       this.#native.put(name, textOfNode(node), replace));
   }
@@ -334,11 +342,7 @@ export class Limiter {
    * Throws `LIMITREE_INVALID_ARGUMENT` for anything else.
    */
   setPressure(pressure: number): void {
-    if (typeof pressure !== 'number') {
-      throw invalidArgument(
-        `pressure must be a number from 0 to 1, is ${shown(pressure)}`);
-    }
-    this.#native.setPressure(pressure);
+    this.#native.setPressure(pressureOf(pressure));
   }
 
   /** All counters in the text format of Prometheus. */
@@ -372,11 +376,7 @@ export class Limiter {
    * and later calls, are rejected with `LIMITREE_CANCELLED`.
    */
   async close(options: CloseOptions = {}): Promise<void> {
-    checkNames(options, ['drain'], '{drain: 1000}');
-    const drain = msOf(options.drain ?? 0, 'drain');
-    if (drain >= 2 ** 31) {
-      throw invalidArgument('drain must be shorter than 25 days');
-    }
+    const drain = drainMsOf(options);
     this.#isClosed = true;
     this.#lines.close();
     this.#native = closed(this.#native);

@@ -225,6 +225,8 @@ export interface StoreOptions {
   /** Whether to repeat denials of the store without asking it. */
   readonly denyCache?: boolean | undefined;
   readonly denyCacheSize?: number | undefined;
+  /** How much later than they have to denied callers are told to come back. */
+  readonly retrySpread?: number | string | undefined;
   /** The used part of a limit from which a request counts as near it. */
   readonly nearLimit?: number | string | undefined;
   /** The URL of another Redis store, for limits of a second or less. */

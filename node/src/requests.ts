@@ -260,11 +260,12 @@ export class Requests {
       : await this.#startUndoably(call, read, undo, signal);
   }
 
-  /** Forgets buckets, of the last node alone if `leaf`. */
-  async reset(path: Path, leaf: boolean): Promise<void> {
+  /** Forgets buckets, as `what` says: at.LAST_NODE ...; or blocks. */
+  async reset(path: Path, what: number, durationNs = 0): Promise<void> {
     checkArray(path, 'path');
     const segments = [...path];
-    this.#write(at.AUTHORIZE, { cost: leaf ? 0 : 1 }, at.ONE_PATH);
+    this.#write(at.AUTHORIZE, { cost: what }, at.ONE_PATH);
+    numbers[at.HOLD_NS] = durationNs;
     await this.wait(this.#native.reset(...segments));
   }
 

@@ -172,11 +172,12 @@ export class Lines {
     }
     try {
       const decision = await this.#ask(line.path, { cost: one.cost });
-      const { limited, retryAfterMs } = decision;
+      // Not retryAfterMs, which may be spread: callers in line are already.
+      const { limited, nextAfterMs } = decision;
       if (limited) line.denial = decision;
       if (limited && one.mayWait &&
-          performance.now() + retryAfterMs <= one.deadline) {
-        return retryAfterMs;
+          performance.now() + nextAfterMs <= one.deadline) {
+        return nextAfterMs;
       }
       one.end(decision);
     } catch (error) {

@@ -250,6 +250,21 @@ class AsyncLimiter:
         else:
             await asyncio.to_thread(self._limiter.reset, *path, leaf=leaf)
 
+    async def block(self, *path: Segment, duration: Duration) -> None:
+        """Deny every request along `path`, as Limiter.block; see reset."""
+        if self._watch is None:
+            self._limiter.block(*path, duration=duration)
+        else:
+            await asyncio.to_thread(self._limiter.block, *path,
+                                    duration=duration)
+
+    async def unblock(self, *path: Segment) -> None:
+        """End a block, as Limiter.unblock; see reset."""
+        if self._watch is None:
+            self._limiter.unblock(*path)
+        else:
+            await asyncio.to_thread(self._limiter.unblock, *path)
+
     def set_pressure(self, pressure: float) -> None:
         """Set how busy this process is, as Limiter.set_pressure."""
         self._limiter.set_pressure(pressure)

@@ -254,11 +254,26 @@ class Limiter(HoldingLimiter):
     def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets of every limit along `path`.
 
-        With `leaf`, only those of the deepest node that has limits.  Raises
-        what authorize raises.
+        With `leaf`, only those of the deepest node that has limits.  Blocks and
+        counted denials stay.  Raises what authorize raises.
         """
         forget = super().reset
         self._aside(lambda: forget(*path, leaf=leaf))
+
+    def block(self, *path: Segment, duration: Duration) -> None:
+        """Deny every request along `path` for `duration` from now on.
+
+        That is a number of seconds or a text such as "1d".  A limit on the path
+        must say ``block: true``; the deepest one counts.  An earlier block is
+        replaced.  Raises ValueError if there is none; StoreError if the store
+        fails, whatever on_store_error says; and what authorize raises.
+        """
+        ns = round(min(seconds_of(duration, "duration"), 9e9) * 1e9)
+        self._aside(lambda: self._block(*path, ns))
+
+    def unblock(self, *path: Segment) -> None:
+        """End a block, and forget the denials that were counted there."""
+        self._aside(lambda: self._block(*path, None))
 
     def _begin_again(self, clock: Clock | None) -> None:
         """Start over with full buckets and another clock, as if just made.

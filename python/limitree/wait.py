@@ -80,8 +80,9 @@ class Waiting:
         Raises LimitExceeded if `decision` says that no wait helps, or if it
         would take longer than what is left.
         """
-        seconds = decision.retry_after
-        if seconds is None or seconds == _INFINITE:
+        # Not retry_after, which may be spread: callers in line are already.
+        seconds = decision.next_after
+        if decision.retry_after is None or seconds == _INFINITE:
             raise LimitExceeded(decision)
         if self._now() + seconds * 1e9 > self._deadline:
             raise LimitExceeded(decision)

@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT / "tests"))
 import docs_blocks  # noqa: E402
 
 #: How many functions `test_...` each page has.
-PAGES = {"README.md": 0, "docs/boulder.md": 0, "docs/client-ip.md": 0,
+PAGES = {"README.md": 0, "docs/blocks.md": 0, "docs/boulder.md": 0,
+         "docs/client-ip.md": 0,
          "docs/descriptors.md": 0,
          "docs/fastapi.md": 0, "docs/flask.md": 6, "docs/frameworks.md": 3,
          "docs/litellm.md": 0,

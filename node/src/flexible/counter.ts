@@ -1,5 +1,5 @@
 // The counts of keys and how long they are blocked, in a limiter of the core:
-// a fixed window for each key, and a bucket whose tokens are milliseconds.
+// a fixed window and a block for each key.
 
 import type { Clock } from '../clock.js';
 import type { Decision } from '../decision.js';
@@ -47,16 +47,12 @@ export class Counter {
     }
     this.#windows.set(checkMs(windowMs === 0 ? FOREVER_MS : windowMs), true);
     const isMemory = (options.store ?? 'memory:').startsWith('memory:');
-    const count = FOREVER_MS;
-    const all = { count, burst: count, period: `${count}ms` };
     this.#limiter = new Limiter({
       ...options, clock: clock ?? (isMemory ? () => Date.now() : undefined),
       limits: { schema: {
         [this.#root]: this.#node(),
-        [this.#blocks]: { children: { '*': { key: 'tier', children: {
-          // Both are one bucket: the first is full, or the key is blocked.
-          is: { limits: { ...all, cost: count, mode: 'check' } },
-          for: { limits: all } } } } } } } });
+        [this.#blocks]: { children: { '*': { limits: { block: true } } } } } },
+    });
   }
 
   get #blocks(): string {
@@ -101,8 +97,7 @@ export class Counter {
 
   /** A window, and whether its key is blocked. */
   #both(key: Key, path: Path, cost: number): PathList {
-    return [{ path, cost },
-            { path: [this.#blocks, String(key), 'is'], cost: 1 }];
+    return [{ path, cost }, this.#block(key)];
   }
 
   /** Counts points; if the key is blocked, it counts nothing. */
@@ -123,6 +118,10 @@ export class Counter {
       this.#both(key, window, 0), { levels: true })).then(found);
   }
 
+  #block(key: Key): Path {
+    return [this.#blocks, String(key)];
+  }
+
   /**
    * Blocks a key for some time, from now on; 0: forever.  It then has used
    * `points`, as long as its window lasts.
@@ -133,29 +132,22 @@ export class Counter {
     windowMs: number,
     points = 0,
   ): Promise<void> {
-    const path = [this.#blocks, String(key), 'for'];
-    const options = { cost: 0 };
-    // What is in memory is done before anybody else can ask.
-    const { resetAfterMs } = this.#limiter.isRemote
-      ? await this.#limiter.peek(path, options)
-      : this.#limiter.authorizeSync(path, options);
-    const more =
-      Math.ceil((ms === 0 ? FOREVER_MS : ms) - Math.max(0, resetAfterMs));
-    const changed = more >= 0 ? this.#limiter.spend(path, { cost: more })
-      : this.#limiter.refund(path, { cost: -more });
     // The window must not deny for longer than the block does.
     const cost = ms === 0 || ms >= windowMs ? points : 0;
-    await Promise.all([changed, this.#with(key, windowMs, async (window) => {
-      await this.#limiter.reset(window);
-      if (cost > 0) await this.#limiter.spend(window, { cost });
-    })]);
+    // What is in memory is done before anybody else can ask.
+    await Promise.all([
+      this.#limiter.block(this.#block(key), ms === 0 ? FOREVER_MS : ms),
+      this.#with(key, windowMs, async (window) => {
+        await this.#limiter.reset(window);
+        if (cost > 0) await this.#limiter.spend(window, { cost });
+      })]);
   }
 
   /** Forgets a key. */
   async forget(key: Key, windowMs: number): Promise<void> {
     await Promise.all([
       this.#with(key, windowMs, (window) => this.#limiter.reset(window)),
-      this.#limiter.reset([this.#blocks, String(key), 'for'])]);
+      this.#limiter.unblock(this.#block(key))]);
   }
 
   close(): Promise<void> {

@@ -59,6 +59,12 @@ function namesOf(...all: readonly (HeaderNames | undefined)[]) {
   return names.size === 0 ? undefined : names;
 }
 
+/** A date has no parts of seconds: it must not be too early. */
+function dateIn(seconds: number): string {
+  const now = Math.ceil(Date.now() / 1000);
+  return new Date((now + seconds) * 1000).toUTCString();
+}
+
 function renamed(headers: Headers, names: Names): Headers {
   const found: Headers = {};
   for (const [name, value] of Object.entries(headers)) {
@@ -75,6 +81,7 @@ export class Answers<A, B> {
   readonly #legacy: 'epoch' | 'delta' | undefined;
   readonly #message: unknown;
   readonly #isSilent: boolean;
+  readonly #hasDates: boolean;
   /** Other names for headers in lower case, if there are some. */
   readonly #names: Names | undefined;
   readonly #namesOfDenials: Names | undefined;
@@ -84,6 +91,11 @@ export class Answers<A, B> {
     this.#style = styleOf(options.standardHeaders);
     this.#legacy = options.legacyHeaders === true ? reset : undefined;
     this.#message = options.message;
+    const { retryAfter = 'seconds' } = options;
+    if (retryAfter !== 'seconds' && retryAfter !== 'date') {
+      refuse(`retryAfter must be seconds or date, is ${shown(retryAfter)}`);
+    }
+    this.#hasDates = retryAfter === 'date';
     const { headerNames, addHeaders, addHeadersOnExceeding } =
       options as WebOptions<A, B> & Shown;
     this.#names = namesOf(headerNames, addHeadersOnExceeding);
@@ -97,6 +109,9 @@ export class Answers<A, B> {
     const names = info.decision.limited ? this.#namesOfDenials : this.#names;
     info.writer = this;
     const headers = this.#usualHeadersOf(info);
+    if (this.#hasDates && headers['Retry-After'] !== undefined) {
+      headers['Retry-After'] = dateIn(Number(headers['Retry-After']));
+    }
     return names === undefined ? headers : renamed(headers, names);
   }
 

@@ -10,6 +10,7 @@ import type { Costly, Path, Segment } from '../paths.js';
 import { isOpen } from '../reservation.js';
 import { Afterwards } from './afterwards.js';
 import { Asker } from './asker.js';
+import { Delays } from './delays.js';
 import { isOver } from './ending.js';
 import { keepWith, lastOf } from './info.js';
 import type { RateLimitInfo } from './info.js';
@@ -57,6 +58,7 @@ export class Gate<A extends object, B> {
   readonly #subject: Subject<A, B>;
   readonly #asker: Asker<A, B>;
   readonly #checks: Checks;
+  readonly #delays: Delays<A, B> | undefined;
   readonly #seen = new WeakSet<A>();
   readonly #tells: boolean;
 
@@ -72,6 +74,7 @@ export class Gate<A extends object, B> {
     this.#server = server;
     this.#subject = subject ?? subjectOf(options, server);
     this.identity = this.#subject.identity;
+    this.#delays = Delays.of(options);
     this.#checks = new Checks(options.validate ?? true, options.logger);
     // The two need each other.
     this.afterwards = new Afterwards(options, server, {
@@ -98,9 +101,23 @@ export class Gate<A extends object, B> {
   }
 
   #decideAndKeep(a: A, b: B): Maybe<RateLimitInfo | undefined> {
-    const info = this.#decide(a, b);
+    const info = this.#delays === undefined ? this.#decide(a, b)
+      : this.#decideAndWait(this.#delays, a, b);
     return isPromise(info) ? info.then((one) => this.#keep(a, b, one))
       : this.#keep(a, b, info);
+  }
+
+  async #decideAndWait(
+    delays: Delays<A, B>,
+    a: A,
+    b: B,
+  ): Promise<RateLimitInfo | undefined> {
+    const info = await this.#decide(a, b);
+    const ms = info === undefined ? 0 : delays.msOf(info, a, b);
+    if (ms === 0) return info;
+    const { requestOf, responseOf } = this.#server;
+    return delays.wait(info!, ms, {
+      response: responseOf(a, b), socket: requestOf(a)?.socket }, this);
   }
 
   #keep(
@@ -259,10 +276,11 @@ export class Gate<A extends object, B> {
           refuse('resetKey is for plain limits: here limiter.reset(path) does' +
             ' it');
         }
-        const paths = [...plain.pathsOfKey(key),
-                       ...penalties?.pathsOfKey(key) ?? []];
         if (own !== undefined) return own.reset(plain.keyOf(key));
-        await Promise.all(paths.map((path) => this.#asker.limiter.reset(path)));
+        const { limiter } = this.#asker;
+        await Promise.all([
+          ...plain.pathsOfKey(key).map((path) => limiter.reset(path)),
+          penalties?.forget(limiter, key)]);
       },
       getKey: async (key) => {
         if (plain === undefined) {

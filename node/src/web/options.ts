@@ -127,6 +127,21 @@ export interface WebOptions<A, B> extends Omit<StoreOptions, 'store'> {
    * its wait is over, a day at most.
    */
   readonly exponentialBackoff?: boolean | undefined;
+  /**
+   * From how many used requests on those that pass wait before they go on, in
+   * place of a denial or before there is one.
+   */
+  readonly delayAfter?: number | undefined;
+  /**
+   * Milliseconds to wait, for each used request above `delayAfter`; or a
+   * function of what is used that returns all of them.  Default 1000.
+   */
+  readonly delayMs?: number |
+    ((used: number, a: A, b: B) => number) | undefined;
+  /** The longest wait.  Default 60 000. */
+  readonly maxDelayMs?: number | undefined;
+  /** How many may wait in this process; others are denied.  Default 1000. */
+  readonly maxDelayed?: number | undefined;
   /** Called with each request that passes. */
   readonly onExceeding?: OnDecision<A, B> | undefined;
   /** Called with each request that is denied. */
@@ -155,6 +170,8 @@ export interface WebOptions<A, B> extends Omit<StoreOptions, 'store'> {
   readonly standardHeaders?: StandardHeaders | undefined;
   /** Whether to send `X-RateLimit-*`.  Default false. */
   readonly legacyHeaders?: boolean | undefined;
+  /** What Retry-After says: `"seconds"`, the default, or a `"date"`. */
+  readonly retryAfter?: 'seconds' | 'date' | undefined;
   /**
    * Other names for headers, `{'RateLimit-Limit': 'X-Quota'}`; false: it is not
    * sent.
@@ -182,8 +199,8 @@ const STORE: Flags<StoreOptions> = {
   store: true, maxBuckets: true, maxBytes: true, timeout: true,
   connectTimeout: true, connections: true, prefix: true,
   clientName: true, lowLatency: true, shareCalls: true, onStoreError: true,
-  localShare: true, denyCache: true, denyCacheSize: true, nearLimit: true,
-  perSecondStore: true, passwordFile: true, tlsCaFile: true,
+  localShare: true, denyCache: true, denyCacheSize: true, retrySpread: true,
+  nearLimit: true, perSecondStore: true, passwordFile: true, tlsCaFile: true,
   tlsCertFile: true, tlsKeyFile: true, tlsServerName: true, tlsVerify: true,
   sentinelUsername: true, sentinelPassword: true,
   sentinelPasswordFile: true,
@@ -195,8 +212,10 @@ const WEB: Flags<Omit<WebOptions<never, never>, keyof StoreOptions>> = {
   keyGenerator: true, ipv6Subnet: true, clientIp: true, clock: true,
   reserve: true, settle: true, allowList: true, ban: true,
   continueExceeding: true, exponentialBackoff: true, onExceeding: true,
-  onExceeded: true, onBanReach: true, skip: true, skipFailedRequests: true,
-  skipSuccessfulRequests: true, requestWasSuccessful: true, statusCode: true,
+  onExceeded: true, onBanReach: true, delayAfter: true, delayMs: true,
+  maxDelayMs: true, maxDelayed: true, retryAfter: true, skip: true,
+  skipFailedRequests: true, skipSuccessfulRequests: true,
+  requestWasSuccessful: true, statusCode: true,
   message: true, standardHeaders: true, legacyHeaders: true, headerNames: true,
   validate: true, logger: true,
 };

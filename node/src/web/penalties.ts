@@ -1,6 +1,6 @@
 // What becomes of clients who go on although they were denied: they wait
-// longer, or are banned.  The core keeps both: a bucket whose tokens are
-// milliseconds tells how long a client is blocked, and a limit counts denials.
+// longer, or are banned.  The core keeps both: a block, and a limit that counts
+// denials.
 
 import type { Decision } from '../decision.js';
 import type { Limiter } from '../limiter.js';
@@ -15,6 +15,8 @@ import type { PlainTree } from './plain_tree.js';
 
 /** No client is blocked for longer, unless its window is. */
 const LONGEST_MS = 86_400_000;
+
+const LEVELS = { levels: true };
 
 /** A decision, and whether its client is banned. */
 export interface Ruling {
@@ -62,9 +64,7 @@ export class Penalties {
     this.#longestMs = this.#doubles || windowMs === undefined
       ? Math.max(windowMs ?? 0, LONGEST_MS) : windowMs;
     if (this.#blocks) {
-      const count = this.#longestMs;
-      tree.add(this.#blocked, plain.nodeWith(
-        { count, burst: count, period: `${count}ms` }));
+      tree.add(this.#blocked, plain.nodeWith({ block: true }));
     }
     if (this.#ban > 0) {
       if (windowMs === undefined) {
@@ -85,21 +85,20 @@ export class Penalties {
     return `${this.#plain.name}~denied`;
   }
 
-  /** Paths to what is known about the client with this key. */
-  pathsOfKey(key: Segment): Path[] {
-    return [...this.#blocks ? [[this.#blocked, key]] : [],
-            ...this.#ban > 0 ? [[this.#denied, key]] : []];
+  /** Forgets what is known about the client with this key. */
+  async forget(limiter: Limiter, key: Segment): Promise<void> {
+    await Promise.all([
+      this.#blocks ? limiter.unblock([this.#blocked, key]) : undefined,
+      this.#ban > 0 ? limiter.reset([this.#denied, key]) : undefined]);
   }
 
   /** The denial of a client who is blocked; undefined for all others. */
   async look(limiter: Limiter, path: Path): Promise<Decision | undefined> {
     const { key, windowMs, limit } = this.#plain.asked(path);
     if (!this.#blocks) return undefined;
-    const before = await limiter.peek(
-      [this.#blocked, key], { cost: 0, levels: true });
-    const { resetAfterMs } = before;
-    return resetAfterMs <= 0 ? undefined
-      : denialOf(before, limit, windowMs, resetAfterMs);
+    const before = await limiter.peek([this.#blocked, key], LEVELS);
+    return !before.limited ? undefined
+      : denialOf(before, limit, windowMs, before.retryAfterMs);
   }
 
   /** Decides by `ask`, which decides about the path. */
@@ -111,15 +110,14 @@ export class Penalties {
     const { key, windowMs, limit } = this.#plain.asked(path);
     const blocked = [this.#blocked, key];
     const before = this.#blocks
-      ? await limiter.peek(blocked, { cost: 0, levels: true }) : undefined;
-    const leftMs = before?.resetAfterMs ?? 0;
+      ? await limiter.peek(blocked, LEVELS) : undefined;
+    const leftMs = before?.limited === true ? before.retryAfterMs : 0;
     const decision = leftMs > 0 ? undefined : await ask();
     if (decision?.limited === false) return { decision, isBanned: false };
     const isBanned = await this.#bans(limiter, key);
     if (before === undefined) return { decision: decision!, isBanned };
     const resetMs = this.#next(leftMs, windowMs);
-    const more = Math.ceil(resetMs - leftMs);
-    if (more > 0) await limiter.spend(blocked, { cost: more });
+    if (resetMs > leftMs) await limiter.block(blocked, resetMs);
     return { isBanned,
              decision: denialOf(before, limit, windowMs, resetMs) };
   }
@@ -145,7 +143,8 @@ function denialOf(
   windowMs: number,
   resetMs: number,
 ): Decision {
-  const policy = before.levels![0]!.policy.replace('~blocked:', ':');
+  const policy =
+    before.levels![0]!.policy.replace(/~blocked(:.*)#blocked$/, '$1');
   return decisionOf({ policy, limit, remaining: 0, limited: true, cost: 1,
                       windowMs, resetMs });
 }
