@@ -1,6 +1,7 @@
 // Modules of Node itself.  A bundle may lack `require`, so they come from the
 // process if it offers them (Node.js 20.16 and 22.3).
 
+import type * as Crypto from 'node:crypto';
 import type * as Fs from 'node:fs';
 import type * as Http from 'node:http';
 import type * as Module from 'node:module';
@@ -31,4 +32,7 @@ export const path = load<typeof Path>('node:path', () => require('node:path'));
 /** Only when it is needed: it loads much. */
 export const http = () =>
   load<typeof Http>('node:http', () => require('node:http'));
+/** The same. */
+export const crypto = () =>
+  load<typeof Crypto>('node:crypto', () => require('node:crypto'));
 export const url = load<typeof Url>('node:url', () => require('node:url'));

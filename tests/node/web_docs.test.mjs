@@ -64,6 +64,26 @@ describe('the examples', () => {
       assert.equal((await get('/health')).status, 200);
     }));
 
+  it('limit the guesses of a login page', () =>
+    withProgram('examples/login/app.mjs', async (get) => {
+      const logIn = (password, headers = {}) => get('/', {
+        method: 'POST', headers,
+        body: new URLSearchParams({ account: ' Alex', password }) });
+      const welcome = await logIn('secret');
+      assert.equal(welcome.status, 200);
+      const cookie = welcome.headers.get('set-cookie');
+      assert.match(cookie, /HttpOnly; SameSite=Lax/);
+      for (let i = 0; i < 5; ++i) {
+        assert.equal((await logIn('wrong')).status, 401);
+      }
+      const denied = await logIn('secret');
+      assert.equal(denied.status, 429);
+      assert.ok(Number(denied.headers.get('retry-after')) > 0);
+      // The owner, from the same address.
+      const owner = await logIn('secret', { Cookie: cookie.split(';')[0] });
+      assert.equal(owner.status, 200);
+    }));
+
   it('limit a Fastify app', () =>
     withProgram('examples/fastify/app.mjs', async (get) => {
       const login = (password) => get('/login', {

@@ -1,0 +1,175 @@
+"""Passwords that are guessed: failed logins are counted, and success forgives.
+
+    logins = Logins(limiter, secret=SECRET)
+
+    attempt = logins.attempt(account, address, device=cookie)
+    if attempt.decision.limited: ...      # 429, without a look at the password
+    if is_right(account, password):
+        cookie = attempt.succeed()        # the browser keeps it
+
+docs/logins.md says why nobody can lock the owner of an account out.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from typing import Any
+
+from limitree.aio import AsyncLimiter
+from limitree.decision import Decision
+from limitree.limiter import Limiter
+
+#: What each may fail, unless Logins is told otherwise.
+PAIR, ACCOUNT, ADDRESS, DEVICE = ("5/15 minutes", "20/hour", "100/hour",
+                                  "10/15 minutes")
+
+_ID_BYTES = 16
+_ID_CHARACTERS = 22  # in base64 without padding
+_MOST_CHARACTERS = 100  # of a token, before it is looked at
+_LEAST_SECRET = 16
+
+_Path = tuple[str, ...]
+
+
+class Attempt:
+    """One attempt to log in.  It counts as failed unless `succeed` is called.
+    """
+
+    def __init__(self, decision: Decision, logins: Logins, account: str,
+                 paths: list[_Path], device: str | None) -> None:
+        self.decision = decision  #: allowed, or denied: then it costs nothing
+        self.is_known = device is not None  #: from a device that logged in
+        self._logins = logins
+        self._account = account
+        self._paths = paths
+        self._device = device
+        self._is_over = decision.limited
+
+    def succeed(self) -> str:
+        """Forgive, and return the token by which the device is known.
+
+        Call it once the whole login has succeeded, with its second factor.
+        Raises RuntimeError for an attempt that was denied, or for the second
+        time, and what refund raises.
+        """
+        limiter: Any = self._logins.limiter
+        for path in self._forgive():
+            limiter.refund(*path)
+        limiter.reset(*self._paths[0], leaf=True)
+        return self._token()
+
+    def _forgive(self) -> list[_Path]:
+        """Return the paths on which this attempt is given back.
+
+        The first one is forgotten whole.  Of the others, whoever has an
+        account of their own could else make all their failures forgotten.
+        """
+        if self._is_over:
+            raise RuntimeError("the attempt was denied, or is over")
+        self._is_over = True
+        return self._paths[1:]
+
+    def _token(self) -> str:
+        return self._device or self._logins._new_device(self._account)
+
+
+class AsyncAttempt(Attempt):
+    """An Attempt of AsyncLogins."""
+
+    async def succeed(self) -> str:  # type: ignore[override]
+        """Forgive, and return the token by which the device is known."""
+        limiter: AsyncLimiter = self._logins.limiter
+        for path in self._forgive():
+            await limiter.refund(*path)
+        await limiter.reset(*self._paths[0], leaf=True)
+        return self._token()
+
+
+class Logins:
+    """Limits of failed logins, of accounts and addresses.
+
+    ``limiter`` gets the top-level name `name` for them.  ``secret``, at least
+    16 bytes that all processes have, signs the tokens of devices.  ``pair`` is
+    what an address may fail at one account, ``account`` what all addresses
+    together may fail there, ``address`` what an address may fail at all
+    accounts together, ``device`` what a known device may fail at the account
+    that it has logged in to before.  They are limits as in a limits.yaml.
+
+    Raises ConfigError if they are not valid, or if `name` is taken, and
+    ValueError for a short secret.
+    """
+
+    def __init__(self, limiter: Limiter | AsyncLimiter, *, secret: bytes | str,
+                 pair: Any = PAIR, account: Any = ACCOUNT,
+                 address: Any = ADDRESS, device: Any = DEVICE,
+                 name: str = "login") -> None:
+        if isinstance(secret, str):
+            secret = secret.encode()
+        if len(secret) < _LEAST_SECRET:
+            raise ValueError(f"secret must have at least {_LEAST_SECRET} bytes,"
+                             f" has {len(secret)}")
+        self.limiter: Any = limiter
+        self._secret = secret
+        self._name = name
+        by_address = {"key": "ip", "children": {"*": {"limits": pair}}}
+        limiter.put(name, {"children": {
+            "pair": {"children": {"*": by_address}},
+            "account": {"children": {"*": {"limits": account}}},
+            "address": {"key": "ip", "children": {"*": {"limits": address}}},
+            "device": {"children": {"*": {"children": {
+                "*": {"limits": device}}}}}}})
+
+    def attempt(self, account: str, address: str, device: str | None = None
+                ) -> Attempt:
+        """Count an attempt, before the password is looked at.
+
+        `account` is the name under which it is found: the same for all
+        spellings that log in to it.  `device` is the token that the browser
+        has kept, if any.  Raises what authorize raises.
+        """
+        known, paths = self._paths(account, address, device)
+        decision = self.limiter.authorize_all(paths, levels=True)
+        return Attempt(decision, self, account, paths, known)
+
+    def _paths(self, account: str, address: str, device: str | None
+               ) -> tuple[str | None, list[_Path]]:
+        name = self._name
+        if device is not None and self._is_of(account, device):
+            return device, [(name, "device", account, device[:_ID_CHARACTERS])]
+        return None, [(name, "pair", account, address),
+                      (name, "account", account), (name, "address", address)]
+
+    def _new_device(self, account: str) -> str:
+        number = _text(secrets.token_bytes(_ID_BYTES))
+        return f"{number}.{self._signature(account, number)}"
+
+    def _is_of(self, account: str, device: str) -> bool:
+        """Whether a token was made for that account."""
+        if len(device) > _MOST_CHARACTERS or not device.isascii():
+            return False
+        number, _, signature = device.partition(".")
+        return len(number) == _ID_CHARACTERS and hmac.compare_digest(
+            signature, self._signature(account, number))
+
+    def _signature(self, account: str, number: str) -> str:
+        return _text(hmac.new(self._secret, f"{number}.{account}".encode(),
+                              hashlib.sha256).digest())
+
+
+class AsyncLogins(Logins):
+    """The same with an AsyncLimiter; its methods are awaited."""
+
+    async def attempt(  # type: ignore[override]
+            self, account: str, address: str, device: str | None = None
+            ) -> AsyncAttempt:
+        """Count an attempt, before the password is looked at."""
+        known, paths = self._paths(account, address, device)
+        decision = await self.limiter.authorize_all(paths, levels=True)
+        return AsyncAttempt(decision, self, account, paths, known)
+
+
+def _text(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
