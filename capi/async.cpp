@@ -2,6 +2,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/recycled.hpp"
@@ -341,6 +342,12 @@ void limitree_loop_set_timeout(limitree_limiter* limiter, int64_t timeout_ns) {
     loop->set_time_limit(timeout_ns > 0 ? Duration(timeout_ns)
                                         : Duration::max());
   });
+}
+
+int64_t limitree_loop_until_run(limitree_limiter* limiter) {
+  std::optional<Duration> time;
+  with_loop(limiter, [&](StoreLoop* loop) { time = loop->until_run(); });
+  return time ? time->count() : -1;
 }
 
 void limitree_loop_run(limitree_limiter* limiter) {

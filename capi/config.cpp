@@ -26,13 +26,6 @@ Status take_limits(limitree_config* config, std::vector<OwnedText> limits,
   return {};
 }
 
-std::shared_ptr<void> owned(void* user_data,
-                            void (*free_user_data)(void* user_data)) {
-  return {user_data, [free_user_data](void* data) {
-            if (free_user_data != nullptr) free_user_data(data);
-          }};
-}
-
 }  // namespace
 
 limitree_config* limitree_config_new(void) {

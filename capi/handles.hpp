@@ -146,6 +146,14 @@ inline std::string_view view(limitree_str text) {
   return {text.data, text.size};
 }
 
+// The data of a function of the caller's, until nothing needs it any more.
+inline std::shared_ptr<void> owned(void* user_data,
+                                   void (*free_user_data)(void* user_data)) {
+  return {user_data, [free_user_data](void* data) {
+            if (free_user_data != nullptr) free_user_data(data);
+          }};
+}
+
 // Runs `body`, which returns a Status, as a whole C function.
 template <typename Body>
 limitree_status guarded(limitree_error** error, Body&& body) noexcept {

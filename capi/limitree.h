@@ -346,6 +346,48 @@ LIMITREE_API limitree_status limitree_config_set_completion(
     void *user_data, void (*free_user_data)(void *user_data),
     limitree_error **error);
 
+/* A command that a client of the program is to send.  Lives until the function
+ * that takes it returns.  Always 96 bytes if pointers take 8, as above. */
+typedef struct limitree_command {
+  uint64_t token;            /* for limitree_client_reply; never 0 */
+  limitree_str bytes;        /* as servers read it: "*2\r\n$4\r\nPING..." */
+  const limitree_str *words; /* the same in words; they may hold any byte */
+  size_t word_count;
+  size_t first_key;   /* among the words; 0: it has no key */
+  int64_t timeout_ns; /* an answer counts for this long */
+  int64_t reserved[5];
+} limitree_command;
+
+/*
+ * Sends a command with a client of the program, which may still wait for it
+ * when this returns.  Called by functions that ask the store and by
+ * limitree_loop_run, on their threads, without a lock.  It may call
+ * limitree_client_reply at once.  It must not throw or free a handle.
+ */
+typedef void (*limitree_send_fn)(const limitree_command *command,
+                                 void *user_data);
+
+enum {
+  LIMITREE_CLIENT_CLUSTER = 1 /* sends each command to the node of its keys */
+};
+
+/*
+ * Has a client of the program ask Redis or Valkey, in place of connections of
+ * the library: for servers that need a configuration, or a network, that only
+ * the program has.  Replaces the option `store`; options about connections have
+ * no effect.  All else is as with redis://, and the same buckets are used:
+ * `timeout`, on_store_error, the deny cache, and what happens while the servers
+ * do not answer.  `flags` are LIMITREE_CLIENT_..., or 0.  `free_user_data` as
+ * in limitree_config_set_completion.  Since 0.1.
+ *
+ * Functions that block wait for limitree_client_reply from another thread, or
+ * from `send`.  Functions that do not block send from limitree_loop_run.
+ */
+LIMITREE_API limitree_status limitree_config_set_client(
+    limitree_config *config, limitree_send_fn send, int32_t flags,
+    void *user_data, void (*free_user_data)(void *user_data),
+    limitree_error **error);
+
 /* Events of a store. */
 enum {
   LIMITREE_STORE_AWAY = 1, /* it begins to fail */
@@ -834,6 +876,36 @@ LIMITREE_API void limitree_loop_set_wakeups(limitree_limiter *limiter, int on);
  */
 LIMITREE_API void limitree_loop_set_timeout(limitree_limiter *limiter,
                                             int64_t timeout_ns);
+
+/*
+ * How long, in nanoseconds, until limitree_loop_run must be called even if
+ * nothing is started or answered before; -1: no time is set.  For programs with
+ * a client of their own (limitree_config_set_client) that do not watch
+ * limitree_loop_fd: they call limitree_loop_run after they have started calls,
+ * after limitree_client_reply, and when this time has passed.  Since 0.1.
+ */
+LIMITREE_API int64_t limitree_loop_until_run(limitree_limiter *limiter);
+
+/* What became of a command. */
+enum {
+  LIMITREE_REPLY_TEXT = 0,  /* a string, with its bytes */
+  LIMITREE_REPLY_OTHER = 1, /* a number, a list or nothing; without a text */
+  LIMITREE_REPLY_ERROR = 2, /* an error of the server, which begins with its
+                               code: "NOSCRIPT No matching script" */
+  LIMITREE_REPLY_LOST = 3,  /* the client has failed, and the server may have
+                               seen the command; the text is for people */
+  LIMITREE_REPLY_UNSENT = 4 /* the same, and the server has not seen it */
+};
+
+/*
+ * Gives the answer to a command of limitree_config_set_client, from any thread.
+ * Returns 1 if it is taken, 0 if nothing waits for it any more.  A blocking
+ * function then returns; other calls complete in limitree_loop_run of the
+ * handle that started them, whose descriptor becomes readable.  Since 0.1.
+ */
+LIMITREE_API int32_t limitree_client_reply(limitree_limiter *limiter,
+                                           uint64_t token, int32_t reply,
+                                           limitree_str text);
 
 /* ---- Rate limits of Envoy ------------------------------------------------ */
 

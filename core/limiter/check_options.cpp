@@ -101,9 +101,26 @@ bool uses_tls(const Options& options) {
   return false;
 }
 
+// A client has its own login, and knows one place.
+Status check_client(const Options& options) {
+  const redis::Settings& redis = options.redis_settings;
+  if (options.store != StoreKind::kRedis || !redis.url.is_client) {
+    return redis.client == nullptr
+               ? Status()
+               : mismatch("store", "no client of the program beside it");
+  }
+  constexpr std::string_view kUrl = "a store with a URL, such as redis://";
+  if (options.per_second) return mismatch("per_second_store", kUrl);
+  if (!redis.login.password_file.empty()) {
+    return mismatch("password_file", kUrl);
+  }
+  return {};
+}
+
 Status check_server(const Options& options) {
   const redis::Settings& redis = options.redis_settings;
   const bool is_redis = options.store == StoreKind::kRedis;
+  if (Status status = check_client(options); !status.ok()) return status;
   Status status = check_tls(redis.tls, uses_tls(options));
   if (status.ok()) status = check_login(redis, is_redis);
   if (!status.ok() || !options.per_second) return status;

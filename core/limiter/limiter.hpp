@@ -229,6 +229,11 @@ class Limiter final : private ForkGuard {
   // Checks that the store answers.
   Status ping();
 
+  // See Store::reply().
+  bool reply(std::uint64_t token, const ClientReply& reply) {
+    return store_->reply(token, reply);
+  }
+
   // See Store::file().
   std::optional<StoreFile> store_file() { return store_->file(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "limiter/option_values.hpp"
@@ -312,6 +313,16 @@ Status set_option(std::string_view name, std::string_view value,
                 "there is no option " + quote(name) + ", " +
                     (meant.empty() ? "there are: " + join(names)
                                    : "did you mean " + quote(meant) + "?"));
+}
+
+void set_client(redis::SendFunction send, bool is_cluster, Options* options) {
+  options->store = StoreKind::kRedis;
+  options->store_name = "behind the client";
+  options->redis_settings.url = redis::client_url(is_cluster);
+  options->redis_settings.login.user.clear();
+  options->redis_settings.login.password.clear();
+  options->redis_settings.login.db = 0;
+  options->redis_settings.client = std::move(send);
 }
 
 std::string options_markdown() {

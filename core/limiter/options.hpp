@@ -62,6 +62,9 @@ const char* option_at(std::size_t index);
 Status set_option(std::string_view name, std::string_view value,
                   Options* options);
 
+// Replaces the store with one whose commands a client of the host sends.
+void set_client(redis::SendFunction send, bool is_cluster, Options* options);
+
 // Returns kInvalidConfig if the options contradict each other.
 Status check_options(const Options& options);
 

@@ -57,6 +57,20 @@ struct StoreFile {
   std::int64_t processes;  // that have it open, this one included
 };
 
+// What a client of the host says about a command: see Store::reply().
+struct ClientReply {
+  // The numbers of LIMITREE_REPLY_... in limitree.h.
+  enum class Kind : std::int32_t {
+    kText,    // a string
+    kOther,   // a value that is not a string
+    kError,   // an error of the server; `text` begins with its code
+    kLost,    // the client has failed; the command may have been carried out
+    kUnsent,  // the same, but the server has not seen it
+  };
+  Kind kind = Kind::kText;
+  std::string_view text;
+};
+
 class Store;
 
 // The requests of one event loop that a store has not answered yet.
@@ -76,6 +90,10 @@ class StoreLoop {
 
   // To be called when fd() is readable, on one thread at a time.
   virtual void run() = 0;
+
+  // How long a host that does not watch fd() may wait before it calls run();
+  // nothing if only a new request or an answer is a reason for that.
+  virtual std::optional<Duration> until_run() { return std::nullopt; }
 
   // Without wake-ups, starting a request does not make the descriptor readable:
   // the caller then has to call run() before the host waits again.
@@ -194,6 +212,12 @@ class Store {
 
   // Whether the store answers now.
   virtual Status ping() { return {}; }
+
+  // Takes the answer to a command that a client of the host has sent; false if
+  // none waits for it.  From any thread.
+  virtual bool reply(std::uint64_t /*token*/, const ClientReply& /*reply*/) {
+    return false;
+  }
 
   // The limits have changed: forgets everything derived from earlier answers.
   virtual void limits_changed() {}

@@ -56,6 +56,14 @@ SAME(LIMITREE_PART_CHARGE, 0);
 SAME(LIMITREE_PART_SPEND_IF_FITS, 1);
 SAME(LIMITREE_PART_CHECK, 2);
 
+SAME(LIMITREE_CLIENT_CLUSTER, 1);
+
+SAME(LIMITREE_REPLY_TEXT, 0);
+SAME(LIMITREE_REPLY_OTHER, 1);
+SAME(LIMITREE_REPLY_ERROR, 2);
+SAME(LIMITREE_REPLY_LOST, 3);
+SAME(LIMITREE_REPLY_UNSENT, 4);
+
 SAME(LIMITREE_MAX_PATHS, 4096);
 SAME(LIMITREE_MAX_LEVELS, 4096);
 
@@ -119,6 +127,15 @@ LIES(limitree_ip, believed, 56);
 SIZE(limitree_str, 16);
 LIES(limitree_str, data, 0);
 LIES(limitree_str, size, 8);
+
+SIZE(limitree_command, 96);
+LIES(limitree_command, token, 0);
+LIES(limitree_command, bytes, 8);
+LIES(limitree_command, words, 24);
+LIES(limitree_command, word_count, 32);
+LIES(limitree_command, first_key, 40);
+LIES(limitree_command, timeout_ns, 48);
+LIES(limitree_command, reserved, 56);
 
 SIZE(limitree_decision, 80);
 LIES(limitree_decision, limit, 0);

@@ -3,6 +3,7 @@
 #ifndef LIMITREE_STORE_DECORATORS_STORE_DECORATOR_HPP
 #define LIMITREE_STORE_DECORATORS_STORE_DECORATOR_HPP
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,6 +20,9 @@ class StoreDecorator : public Store {
   Status ping() override { return store_->ping(); }
   void limits_changed() override { store_->limits_changed(); }
   StoreStats stats() override { return store_->stats(); }
+  bool reply(std::uint64_t token, const ClientReply& reply) override {
+    return store_->reply(token, reply);
+  }
   std::optional<StoreFile> file() override { return store_->file(); }
 
  protected:

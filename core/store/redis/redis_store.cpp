@@ -10,6 +10,9 @@
 #include "store/redis/drivers/decide_task.hpp"
 #include "store/redis/drivers/plain_task.hpp"
 #include "store/redis/route/make_router.hpp"
+#include "store/redis/wire/client_reply.hpp"
+#include "store/remote/drivers/client.hpp"
+#include "store/remote/drivers/client_loop.hpp"
 #include "store/remote/drivers/loop.hpp"
 
 namespace limitree::redis {
@@ -53,7 +56,7 @@ class RedisStore::DecideTicket final : public RequestTicket,
 // A request whose parts are asked for at the same time.
 class RedisStore::Split {
  public:
-  static void start(std::unique_ptr<DecideTicket> whole, Loop* loop,
+  static void start(std::unique_ptr<DecideTicket> whole, TaskLoop* loop,
                     Duration time) {
     const auto split = std::make_shared<Split>(std::move(whole));
     std::vector<std::unique_ptr<AsyncTask>> parts;
@@ -121,7 +124,11 @@ RedisStore::RedisStore(Settings settings, std::optional<Clock> clock)
     : settings_(std::move(settings)),
       clock_(clock),
       router_(make_router(settings_, &traffic_)),
-      driver_(router_.get(), settings_) {
+      client_(
+          settings_.url.is_client
+              ? std::make_unique<Client>(router_->route({}), settings_.client)
+              : nullptr),
+      driver_(router_.get(), settings_, client_.get()) {
   watch_forks();
 }
 
@@ -145,27 +152,31 @@ void RedisStore::complete(std::span<std::unique_ptr<AsyncTask>> tasks) {
 }
 
 std::unique_ptr<StoreLoop> RedisStore::new_loop() {
+  if (client_ != nullptr) {
+    return std::make_unique<ClientLoop>(client_.get(), complete);
+  }
   return std::make_unique<Loop>(router_.get(), settings_, complete);
 }
 
 bool RedisStore::start(Pending* pending, Status* status) {
-  auto* const loop = static_cast<Loop*>(pending->loop());
-  if (loop->fd() < 0) {  // its host could not be woken
+  auto* const loop = static_cast<TaskLoop*>(pending->loop());
+  if (!loop->can_wake()) {
     *status = to_status(Failure::kRefused, "limitree",
                         "no descriptor for an event loop to watch");
     return true;
   }
+  std::unique_ptr<AsyncTask> one;
   if (pending->kind() == Pending::Kind::kReset) {
-    loop->start(std::make_unique<ResetTicket>(pending, *this),
-                settings_.timeout);
-    return false;
-  }
-  auto ticket = std::make_unique<DecideTicket>(pending, *this);
-  if (ticket->task()->parts() > 1) {
-    Split::start(std::move(ticket), loop, settings_.timeout);
+    one = std::make_unique<ResetTicket>(pending, *this);
   } else {
-    loop->start(std::move(ticket), settings_.timeout);
+    auto ticket = std::make_unique<DecideTicket>(pending, *this);
+    if (ticket->task()->parts() > 1) {
+      Split::start(std::move(ticket), loop, settings_.timeout);
+      return false;
+    }
+    one = std::move(ticket);
   }
+  loop->start({&one, 1}, settings_.timeout);
   return false;
 }
 
@@ -201,17 +212,24 @@ StoreStats RedisStore::stats() {
   return stats;
 }
 
+bool RedisStore::reply(std::uint64_t token, const ClientReply& reply) {
+  return client_ != nullptr && client_->reply(token, outcome_of(reply));
+}
+
 void RedisStore::before_fork() {
   router_->before_fork();
   driver_.before_fork();
+  if (client_ != nullptr) client_->before_fork();
 }
 
 void RedisStore::after_fork() {
+  if (client_ != nullptr) client_->after_fork();
   driver_.after_fork_in_parent();
   router_->after_fork();
 }
 
 void RedisStore::after_fork_in_child() {
+  if (client_ != nullptr) client_->after_fork_in_child();
   driver_.after_fork_in_child();
   router_->after_fork();
 }

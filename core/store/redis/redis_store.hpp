@@ -1,12 +1,14 @@
 // Buckets in Redis, shared by every process that uses the same server.
 //
-// Nothing is connected before the first call.  A call takes one round trip,
+// Nothing is connected before the first call, and nothing at all if a client of
+// the host sends the commands.  A call takes one round trip,
 // waits no longer than settings.timeout, and is never sent again once its
 // outcome is unknown.  The child of a fork() makes connections of its own.
 
 #ifndef LIMITREE_STORE_REDIS_REDIS_STORE_HPP
 #define LIMITREE_STORE_REDIS_REDIS_STORE_HPP
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -22,8 +24,8 @@
 
 namespace limitree::remote {
 
-class AsyncTask;  // drivers/loop.hpp
-class Loop;
+class AsyncTask;  // drivers/task_loop.hpp
+class Client;
 
 }  // namespace limitree::remote
 
@@ -44,6 +46,7 @@ class RedisStore final : public Store, private ForkGuard {
   bool start(Pending* pending, Status* status) override;
   Status ping() override;
   StoreStats stats() override;
+  bool reply(std::uint64_t token, const ClientReply& reply) override;
 
  private:
   class Ticket;
@@ -63,6 +66,7 @@ class RedisStore final : public Store, private ForkGuard {
   const std::optional<Clock> clock_;
   Traffic traffic_;
   const std::unique_ptr<Router> router_;
+  const std::unique_ptr<remote::Client> client_;  // null: own connections
   BlockingDriver driver_;
 };
 

@@ -36,6 +36,7 @@ struct Settings : remote::Settings {
   Login login;              // for nodes that keep buckets
   Login sentinel_login;     // for sentinels; their db is always 0
   bool share_calls = true;  // several requests in one call of a script
+  SendFunction client;      // for a URL that says so
 
   // Where the limits of a second are, if not in the same place: another server,
   // Sentinel set-up or cluster.

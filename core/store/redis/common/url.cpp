@@ -112,6 +112,15 @@ Status read_path(std::string_view path, Url* url) {
 
 }  // namespace
 
+// Messages name the endpoint as the place of what went wrong.
+Url client_url(bool is_cluster) {
+  Url url;
+  url.topology = is_cluster ? Topology::kCluster : Topology::kSingle;
+  url.endpoints.push_back({.host = {}, .socket = "the client"});
+  url.is_client = true;
+  return url;
+}
+
 bool is_redis_url(std::string_view text) { return scheme_of(text) != nullptr; }
 
 Result<Url> parse_url(std::string_view text) {

@@ -32,9 +32,13 @@ struct Url {
   std::string user;                 // empty: the default user
   std::string password;             // empty: none
   std::int32_t db = 0;
+  bool is_client = false;  // the host's client has the servers: see client_url
 
   friend bool operator==(const Url&, const Url&) = default;
 };
+
+// Of a store whose commands are sent by a client of the host.  No text says so.
+Url client_url(bool is_cluster);
 
 // Whether `text` has one of the schemes above.
 bool is_redis_url(std::string_view text);

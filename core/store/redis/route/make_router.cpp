@@ -6,6 +6,7 @@
 
 #include "store/redis/route/cluster_router.hpp"
 #include "store/redis/route/sentinel_router.hpp"
+#include "store/redis/route/slot.hpp"
 #include "store/redis/route/two_part_router.hpp"
 #include "store/redis/wire/redis_dialog.hpp"
 #include "store/remote/route/router.hpp"
@@ -51,7 +52,34 @@ bool SingleRouter::learn(Node* node, const Target&, const Outcome& outcome) {
   return true;
 }
 
+// The servers of the host's client.  It finds the right one by itself; in a
+// cluster it needs calls whose keys lie in one slot.
+class ClientRouter final : public Router {
+ public:
+  ClientRouter(const Settings& settings, Traffic* traffic)
+      : is_cluster_(settings.url.topology == Topology::kCluster),
+        protocol_(settings.login),
+        node_(settings.url.endpoints.front(), protocol_, traffic) {}
+
+  Node* route(const Target&) override { return &node_; }
+  bool learn(Node*, const Target&, const Outcome&) override { return false; }
+  void for_each(const std::function<void(Node*)>& visit) override {
+    visit(&node_);
+  }
+  std::int32_t slot_of(std::string_view key) const override {
+    return is_cluster_ ? redis::slot_of(key) : 0;
+  }
+
+ private:
+  const bool is_cluster_;
+  const RedisProtocol protocol_;
+  Node node_;
+};
+
 std::unique_ptr<Router> make_part(const Settings& settings, Traffic* traffic) {
+  if (settings.url.is_client) {
+    return std::make_unique<ClientRouter>(settings, traffic);
+  }
   switch (settings.url.topology) {
     case Topology::kSentinel:
       return std::make_unique<SentinelRouter>(settings, traffic);

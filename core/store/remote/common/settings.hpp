@@ -5,8 +5,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/time.hpp"
 #include "io/tls_client_context.hpp"
@@ -18,6 +20,12 @@ class TlsCertificates;  // wire/tls_certificates.hpp
 // Whether a blocking call looks for its answer before it sleeps: see
 // waiting.hpp.
 enum class LowLatency : std::uint8_t { kAuto, kOn, kOff };
+
+// Has a client of the host send a command, which is in the protocol of the
+// server.  An answer counts for `time_left`.  Called from any thread, and
+// without a lock.
+using SendFunction = std::function<void(
+    std::uint64_t token, std::string_view bytes, Duration time_left)>;
 
 struct Settings {
   TlsClientSettings tls;

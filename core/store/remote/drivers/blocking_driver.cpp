@@ -73,6 +73,7 @@ ConnectionPool& BlockingDriver::pool_of(Node* node) {
 }
 
 Outcome BlockingDriver::send(Task* task, Patience* patience) {
+  if (client_ != nullptr) return client_->exchange(task, patience);
   for (std::int32_t routes = 0;; ++routes) {
     const Target& target = task->target();
     Node* const node = find(target, patience);

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "store/remote/common/settings.hpp"
+#include "store/remote/drivers/client.hpp"
 #include "store/remote/drivers/connection_pool.hpp"
 #include "store/remote/route/router.hpp"
 #include "store/remote/route/task.hpp"
@@ -16,9 +17,10 @@ namespace limitree::remote {
 // May be used from several threads at once.
 class BlockingDriver {
  public:
-  // Everything must outlive it.
-  BlockingDriver(Router* router, const Settings& settings)
-      : router_(router), settings_(settings) {}
+  // Everything must outlive it.  With a client that sends all commands.
+  BlockingDriver(Router* router, const Settings& settings,
+                 Client* client = nullptr)
+      : router_(router), settings_(settings), client_(client) {}
   BlockingDriver(const BlockingDriver&) = delete;
   BlockingDriver& operator=(const BlockingDriver&) = delete;
 
@@ -58,6 +60,7 @@ class BlockingDriver {
 
   Router* const router_;
   const Settings& settings_;
+  Client* const client_;  // may be null
   std::mutex mutex_;
   std::array<Discovery, 2> discoveries_;  // guarded by mutex_
 };

@@ -20,23 +20,13 @@
 #include "io/poller.hpp"
 #include "io/timer.hpp"
 #include "store/remote/common/settings.hpp"
+#include "store/remote/drivers/task_loop.hpp"
 #include "store/remote/drivers/waiting.hpp"
 #include "store/remote/route/router.hpp"
 #include "store/remote/route/task.hpp"
 #include "store/remote/wire/connection.hpp"
 
 namespace limitree::remote {
-
-// A task, and what to do when it has finished.
-class AsyncTask {
- public:
-  virtual ~AsyncTask() = default;
-  virtual Task* task() = 0;  // the same each time
-
-  // Set when it is handed back: ok if the task has come to its end, and holds
-  // the result; else kCancelled, or why nothing can be started.
-  Status status;
-};
 
 class EventDriver {
  public:

@@ -10,7 +10,6 @@
 #ifndef LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP
 #define LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -22,18 +21,14 @@
 #include "store/fork_guard.hpp"
 #include "store/remote/common/settings.hpp"
 #include "store/remote/drivers/event_driver.hpp"
+#include "store/remote/drivers/task_loop.hpp"
 #include "store/remote/route/router.hpp"
 #include "store/store.hpp"
 
 namespace limitree::remote {
 
-class Loop final : public StoreLoop, private ForkGuard {
+class Loop final : public TaskLoop, private ForkGuard {
  public:
-  // Called with each task exactly once, from within run() or close(), or from
-  // within start() if nothing can be started any more.  May take the tasks, and
-  // may start new ones; must not close or destroy the loop.
-  using Finished = std::function<void(std::span<std::unique_ptr<AsyncTask>>)>;
-
   // Opens nothing yet.  Everything must outlive it.
   Loop(Router* router, const Settings& settings, Finished finished);
   ~Loop() override;  // close()
@@ -42,13 +37,11 @@ class Loop final : public StoreLoop, private ForkGuard {
   // be made.  Another one after fork().  From any thread.
   int fd() override;
 
-  // Carries the task through to its end, within `time` from the next run() on;
-  // the delay of a later run() is added to that.  From any thread.
   void start(std::unique_ptr<AsyncTask> task, Duration time) {
     start({&task, 1}, time);
   }
-  // The same for several; takes all of them, or throws.
-  void start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time);
+  void start(std::span<std::unique_ptr<AsyncTask>> tasks,
+             Duration time) override;
 
   // Whether start() makes the descriptor readable, as it does at first.  If
   // not, the caller of start() calls run() before the host waits again.
