@@ -111,9 +111,10 @@ void bind_limiter(py::module_& module) {
   py::class_<Native> limiter(module, "Limiter", py::module_local());
   limiter
       .def(py::init<const py::list&, const py::dict&, py::object, bool,
-                    const std::pair<py::list, bool>&>(),
+                    const std::pair<py::list, bool>&,
+                    const std::pair<py::object, bool>&>(),
            py::arg("texts"), py::arg("options"), py::arg("clock"),
-           py::arg("levels"), py::arg("descriptors"))
+           py::arg("levels"), py::arg("descriptors"), py::arg("client"))
       .def("close", &Native::close)
       .def_property_readonly("closed", read<&Native::closed>)
       .def_property_readonly("is_remote", read<&Native::is_remote>)
@@ -147,6 +148,8 @@ void bind_limiter(py::module_& module) {
       .def("_loop_fd", &Native::loop_fd)
       .def("_set_loop_wakeups", &Native::set_loop_wakeups)
       .def("_run_loop", &Native::run_loop)
+      .def("_reply", &Native::reply, py::arg("token"), py::arg("reply"),
+           py::arg("text"))
       .def("_reload", &Native::reload, py::arg("texts"))
       .def("_put", &Native::put, py::arg("name"), py::arg("yaml"),
            py::arg("replace"))

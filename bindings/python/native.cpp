@@ -58,10 +58,13 @@ void check_options(const py::dict& options) {
 }
 
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
-               bool with_levels, const std::pair<py::list, bool>& descriptors)
+               bool with_levels, const std::pair<py::list, bool>& descriptors,
+               const std::pair<py::object, bool>& client)
     : with_levels_(with_levels),
       descriptors_(descriptors.first),
-      merge_domains_(descriptors.second) {
+      merge_domains_(descriptors.second),
+      client_(client.first),
+      is_cluster_(client.second) {
   limiter_ = make(texts, options, std::move(clock));
   is_remote_ = limitree_limiter_is_remote(limiter_) != 0;
   is_shared_ = limitree_limiter_is_shared(limiter_) != 0;
@@ -77,6 +80,10 @@ limitree_limiter* Native::make(const py::list& texts, const py::dict& options,
     config.set_clock(last_time, &now_ns_);
   }
   check(limitree_config_set_completion, config.get(), complete, this, nullptr);
+  if (!client_.is_none()) {
+    check(limitree_config_set_client, config.get(), take_command,
+          is_cluster_ ? LIMITREE_CLIENT_CLUSTER : 0, this, nullptr);
+  }
   config.set_log(LogQueue::add, &log_);
   add_limits(texts, &config);
   add_descriptors(descriptors_, merge_domains_, &config);
@@ -171,6 +178,34 @@ void Native::run_loop() {
   ++calls_;  // callbacks of futures may let another thread close
   limitree_loop_run(limiter_);
   if (--calls_ == 0 && released_) release();
+}
+
+bool Native::reply(std::uint64_t token, std::int32_t reply,
+                   std::string_view text) {
+  return !released_ &&
+         limitree_client_reply(limiter_, token, reply, to_str(text)) != 0;
+}
+
+// Calls client_(token, words, seconds).  What it raises has sent nothing.
+void Native::send(const limitree_command& command) {
+  const py::error_scope error_of_caller;
+  try {
+    py::list words;
+    for (std::size_t i = 0; i < command.word_count; ++i) {
+      words.append(py::bytes(to_view(command.words[i])));
+    }
+    client_(command.token, words,
+            static_cast<double>(command.timeout_ns) / 1e9);
+  } catch (const std::exception& failure) {
+    reply(command.token, LIMITREE_REPLY_UNSENT, failure.what());
+  }
+}
+
+void Native::take_command(const limitree_command* command,
+                          void* native) noexcept {
+  if (is_finalizing()) return;  // nobody waits for an answer
+  const py::gil_scoped_acquire locked;
+  static_cast<Native*>(native)->send(*command);
 }
 
 limitree_status Native::refuse_closed() {

@@ -32,11 +32,14 @@ class Native {
   // `texts` is a list of pairs of bytes, a YAML text and its name; `options`
   // are pairs of texts; `clock` is None or a callable that returns the time in
   // nanoseconds; `descriptors` are more pairs of bytes, files of
-  // envoyproxy/ratelimit, and whether they may add to each other's domains.
+  // envoyproxy/ratelimit, and whether they may add to each other's domains;
+  // `client` is None or a callable that sends the commands of the store, as
+  // limitree.redis_client has them, and whether it is that of a cluster.
   // Throws Error or error_already_set.
   Native(const pybind11::list& texts, const pybind11::dict& options,
          pybind11::object clock, bool with_levels,
-         const std::pair<pybind11::list, bool>& descriptors);
+         const std::pair<pybind11::list, bool>& descriptors,
+         const std::pair<pybind11::object, bool>& client);
   ~Native();
   Native(const Native&) = delete;
   Native& operator=(const Native&) = delete;
@@ -123,6 +126,10 @@ class Native {
   // Completes the requests that the store has answered.
   void run_loop();
 
+  // Gives the answer to a command that the client was to send, by
+  // limitree_client_reply.
+  bool reply(std::uint64_t token, std::int32_t reply, std::string_view text);
+
  private:
   template <typename Function, typename... Arguments>
   limitree_status call_unlocked(bool unlocked, Function&& function,
@@ -151,6 +158,9 @@ class Native {
   // error_already_set.
   limitree_limiter* make(const pybind11::list& texts,
                          const pybind11::dict& options, pybind11::object clock);
+  static void take_command(const limitree_command* command,
+                           void* native) noexcept;
+  void send(const limitree_command& command);
   bool read_clock();
   static limitree_status refuse_closed();
   static std::int64_t last_time(void* now_ns) noexcept;
@@ -171,6 +181,8 @@ class Native {
   const bool with_levels_;
   pybind11::list descriptors_;  // as given; a reload of the limits keeps them
   const bool merge_domains_;
+  const pybind11::object client_;  // None: the limiter has its own connections
+  const bool is_cluster_;
   pybind11::object clock_;  // null: the system's clock
   // The time before the call: the library must not run Python code, which could
   // fail, or call the limiter.

@@ -32,14 +32,22 @@ from limitree.envoy import (
     EnvoyResponse,
     EnvoyStats,
 )
+from limitree.redis_client import RedisClient
 from limitree.reservation import AsyncReservation, Reserving
 from limitree.stats import LimitStats, Stats
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
+_Result = TypeVar("_Result")
 
 # The operations of limitree_decide.
 _AUTHORIZE, _PEEK, _SPEND, _REFUND = range(4)
+
+
+class _Inner(Limiter):
+    """The limiter behind an AsyncLimiter."""
+
+    _awaited = True
 
 
 class AsyncLimiter:
@@ -53,13 +61,14 @@ class AsyncLimiter:
     task that is cancelled while it waits may have charged.
     """
 
-    def __init__(self, limits: Limits = NOT_GIVEN, store: str = "memory://",
-                 *, clock: Clock | None = None, levels: bool = False,
+    def __init__(self, limits: Limits = NOT_GIVEN,
+                 store: str | RedisClient = "memory://", *,
+                 clock: Clock | None = None, levels: bool = False,
                  descriptors: Limits | None = None,
                  merge_domains: bool = False, **options: object) -> None:
-        self._limiter = Limiter(limits, store, clock=clock, levels=levels,
-                                descriptors=descriptors,
-                                merge_domains=merge_domains, **options)
+        self._limiter = _Inner(limits, store, clock=clock, levels=levels,
+                               descriptors=descriptors,
+                               merge_domains=merge_domains, **options)
         # Without a remote store there is nothing to watch.
         self._watch = Watch(self._limiter) if self._limiter.is_remote else None
 
@@ -236,8 +245,8 @@ class AsyncLimiter:
         if self._watch is None:
             self._limiter.reset_descriptors(domain, descriptors)
         else:
-            await asyncio.to_thread(self._limiter.reset_descriptors, domain,
-                                    descriptors)
+            await self._in_thread(self._limiter.reset_descriptors, domain,
+                                  descriptors)
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.
@@ -248,7 +257,7 @@ class AsyncLimiter:
         if self._watch is None:
             self._limiter.reset(*path, leaf=leaf)
         else:
-            await asyncio.to_thread(self._limiter.reset, *path, leaf=leaf)
+            await self._in_thread(self._limiter.reset, *path, leaf=leaf)
 
     async def block(self, *path: Segment, duration: Duration) -> None:
         """Deny every request along `path`, as Limiter.block; see reset."""
@@ -273,7 +282,14 @@ class AsyncLimiter:
         """Check that the store answers, as Limiter.ping; see reset."""
         if self._watch is None:
             return self._limiter.ping()
-        return await asyncio.to_thread(self._limiter.ping)
+        return await self._in_thread(self._limiter.ping)
+
+    async def _in_thread(self, function: Callable[..., _Result],
+                         *args: Any, **kwargs: Any) -> _Result:
+        client = self._limiter._client
+        if client is not None:  # it may have to answer in this loop
+            client.loop = asyncio.get_running_loop()
+        return await asyncio.to_thread(function, *args, **kwargs)
 
     async def acquire(self, *path: Segment, cost: Cost = 1,
                       timeout: Duration | None = None,

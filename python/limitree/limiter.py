@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     )
     from limitree.limits import Limits, Replace
     from limitree.lines import Lines
+    from limitree.redis_client import RedisClient, Sender
     from limitree.stats import LimitStats, Stats
     from limitree.wait import Clock, Duration
 
@@ -68,10 +69,11 @@ class Limiter(HoldingLimiter):
     """Decides whether the caller named by a path may act now.
 
     ``limits`` is a path, YAML text, a dict or a list of those: see
-    ``limitree.limits.read``.  ``store`` is a URL.  ``options`` are those of
-    docs/configuration.md, as text, int, float or bool.  ``clock``, for tests,
-    returns nanoseconds since 1970 as an int; None is the system's clock.  With
-    ``levels`` decisions carry the verdict of each limit, which
+    ``limitree.limits.read``.  ``store`` is a URL, or a client such as
+    ``redis.Redis(...)``, which then sends the commands.  ``options`` are those
+    of docs/configuration.md, as text, int, float or bool.  ``clock``, for
+    tests, returns nanoseconds since 1970 as an int; None is the system's clock.
+    With ``levels`` decisions carry the verdict of each limit, which
     ``Decision.headers()`` needs.
 
     ``descriptors`` are files of envoyproxy/ratelimit, for should_rate_limit, in
@@ -84,8 +86,12 @@ class Limiter(HoldingLimiter):
     process then counts for itself, and ``shm://myapp`` is one memory for all.
     """
 
-    def __init__(self, limits: Limits = NOT_GIVEN, store: str = "memory://",
-                 *, clock: Clock | None = None, levels: bool = False,
+    _awaited = False  # whether a client may answer in an event loop
+    _client: Sender | None = None
+
+    def __init__(self, limits: Limits = NOT_GIVEN,
+                 store: str | RedisClient = "memory://", *,
+                 clock: Clock | None = None, levels: bool = False,
                  descriptors: Limits | None = None,
                  merge_domains: bool = False, **options: object) -> None:
         has_clock = clock is not None
@@ -95,16 +101,26 @@ class Limiter(HoldingLimiter):
             if descriptors is None:
                 raise TypeError("a limiter needs limits, descriptors, or both")
             limits = NO_LIMITS
-        named = text_of_options({"store": store, **options})
+        is_cluster = False
+        if hasattr(store, "execute_command"):
+            from limitree import redis_client
+            self._client = redis_client.sender_of(store, self._awaited)
+            is_cluster = redis_client.is_cluster(store)
+            named = text_of_options(options)
+            self._store = redis_client.name_of(store)
+        else:
+            named = text_of_options({"store": store, **options})
+            self._store = named["store"]
         texts = read(limits)
         super().__init__(
             texts, named, clock, levels,
             ([] if descriptors is None else read_descriptors(descriptors),
-             merge_domains))
+             merge_domains), (self._client, is_cluster))
+        if self._client is not None:
+            self._client.bind(self)
         self._limits = limits
         self._descriptors = descriptors
         self._swapping = ForkLock()
-        self._store = named["store"]
         if self.is_remote:
             _refuse_eventlet()
         if "gevent.monkey" in sys.modules:
@@ -294,7 +310,7 @@ class Limiter(HoldingLimiter):
 
     def _aside(self, function: Callable[[], _Result]) -> _Result:
         """Return the result of `function`, which may wait for the store."""
-        if not self._has_greenlets:
+        if not self._has_greenlets or self._client is not None:
             return function()
         from limitree.greenlets import aside
         return aside(function)
@@ -314,6 +330,8 @@ class Limiter(HoldingLimiter):
         if self._greenlets is not None:
             self._greenlets.detach()
         super().close()
+        if self._client is not None:
+            self._client.end()
 
     def acquire(self, *path: Segment, cost: Cost = 1,
                 timeout: Duration | None = None,

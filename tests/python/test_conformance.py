@@ -106,10 +106,9 @@ def cached():
         yield url
 
 
-def run(case, store, **options):
+def run(case, store, make=limitree.Limiter, **options):
     clock = ManualClock(BASE_NS)
-    limiter = limitree.Limiter("schema: {free: {}}", store, clock=clock,
-                               **options)
+    limiter = make("schema: {free: {}}", store, clock=clock, **options)
     for step in case["steps"]:
         clock.now_ns = BASE_NS + step.get("now_ns", 0)
         expected = step["expect"]

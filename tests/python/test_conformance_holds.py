@@ -47,10 +47,10 @@ def test_most_are_sayable():
 class Runner:
     """Runs the steps of one case."""
 
-    def __init__(self, store):
+    def __init__(self, store, make=limitree.Limiter, **options):
         self.clock = ManualClock(BASE_NS)
-        self.limiter = limitree.Limiter("schema: {free: {}}", store,
-                                        clock=self.clock, levels=True)
+        self.limiter = make("schema: {free: {}}", store, clock=self.clock,
+                            levels=True, **options)
         self.receipts = {}  # by the ids of the vectors
 
     def run(self, step):
@@ -105,7 +105,10 @@ class Runner:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_case(case, holding):
-    runner = Runner(holding)
+    play(Runner(holding), case)
+
+
+def play(runner, case):
     for number, step in enumerate(case["steps"]):
         try:
             runner.run(step)

@@ -31,7 +31,7 @@ def test_two_copies_in_one_process(tmp_path):
     spec.loader.exec_module(other)
     assert other.Limiter is not limitree._native.Limiter
     limiter = other.Limiter([(b"schema: {a: {}}", b"x")], {}, None, False,
-                            ([], False))
+                            ([], False), (None, False))
     assert limiter.authorize("a").unlimited
     with pytest.raises(TypeError):
         limitree._native.Limiter.authorize(limiter, "a")
