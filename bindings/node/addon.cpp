@@ -222,14 +222,18 @@ Napi::Object functions_of(Napi::Env env,
   add("names", guarded<names>);
   add("root", guarded<root>);
   add("close", close);
+  add("runLoop", guarded<run_loop>);
+  add("takeCommands", guarded<take_commands>);
+  add("reply", guarded<reply>);
   functions.Set("isRemote", native->is_remote());
   functions.Set("isShared", native->engine().limiter().is_shared());
   return functions;
 }
 
-// open(limits, options, share, hasClock, descriptors, mergeDomains): the
-// functions of a limiter.  `options` has names and values in turn.  The clock's
-// time is in the array.
+// open(limits, options, share, hasClock, descriptors, mergeDomains, client,
+// wake): the functions of a limiter.  `options` has names and values in turn.
+// The clock's time is in the array.  `client` is undefined, or the flags of a
+// client; then `wake` is called for commands of other threads.
 Napi::Value open(const Napi::CallbackInfo& info) {
   Environment& environment = Environment::of(info.Env());
   Settings settings;
@@ -241,8 +245,10 @@ Napi::Value open(const Napi::CallbackInfo& info) {
   }
   settings.descriptors = pairs_of(info[4]);
   settings.merge_domains = info[5].As<Napi::Boolean>().Value();
+  if (info[6].IsNumber()) settings.client = info[6].ToNumber().Int32Value();
   const auto native =
       std::make_shared<Native>(environment, Engine::open(settings));
+  if (settings.client) native->use_client(info[7].As<Napi::Function>());
   return functions_of(info.Env(), native);
 }
 

@@ -31,6 +31,19 @@ napi_value reset(napi_env env, napi_callback_info info);
 // shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
 Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
 
+// ---- A client that sends the commands of a store ---------------------------
+
+// runLoop(): sends what was started, and delivers answers.  Returns after how
+// many milliseconds it must be called again; -1: only after another event.
+Napi::Value run_loop(const Napi::CallbackInfo& info);
+
+// takeCommands(): arrays of a token, the place of the first key among the words
+// (0: there is none) and the words, which are texts or buffers.
+Napi::Value take_commands(const Napi::CallbackInfo& info);
+
+// reply(token, reply, text): as limitree_client_reply.
+Napi::Value reply(const Napi::CallbackInfo& info);
+
 // ---- What a web server needs: addresses, and texts about a decision ---------
 
 // The decision and its levels lie in the array of numbers at kInputSize.

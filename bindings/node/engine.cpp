@@ -54,10 +54,15 @@ void add_descriptors(const Pairs& descriptors, bool merge, Config* config) {
 
 std::unique_ptr<Limiter> make_limiter(const Settings& settings,
                                       std::atomic<std::int64_t>* now_ns,
-                                      const Answers& answers, LogQueue* log) {
+                                      const Answers& answers,
+                                      Commands* commands, LogQueue* log) {
   Config config;
   for (const auto& [name, value] : settings.options) config.set(name, value);
   if (settings.now_ns) config.set_clock(last_time, now_ns);
+  if (settings.client) {
+    check(limitree_config_set_client, config.get(), Commands::add,
+          *settings.client, commands, nullptr);
+  }
   config.set_log(LogQueue::add, log);
   check(limitree_config_set_completion, config.get(), complete,
         new Answers(answers),
@@ -73,7 +78,9 @@ Engine::Engine(const Settings& settings)
     : settings_(settings),
       now_ns_(settings.now_ns.value_or(0)),
       answers_(std::make_shared<std::vector<Answer>>()),
-      limiter_(make_limiter(settings, &now_ns_, answers_, &log_)) {}
+      commands_(std::make_unique<Commands>()),
+      limiter_(
+          make_limiter(settings, &now_ns_, answers_, commands_.get(), &log_)) {}
 
 std::shared_ptr<Engine> Engine::open(const Settings& settings) {
   if (settings.share.empty()) return std::make_shared<Engine>(settings);

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "commands.hpp"
 #include "limitree.hpp"
 #include "log_queue.hpp"
 
@@ -32,6 +33,8 @@ struct Settings {
   Pairs options;               // names and values
   std::string share;           // the name to share under; empty: not shared
   std::optional<std::int64_t> now_ns;  // the time, if JavaScript has a clock
+  // The flags of limitree_config_set_client, if JavaScript has a client.
+  std::optional<std::int32_t> client;
 
   bool operator==(const Settings&) const = default;
 };
@@ -77,6 +80,9 @@ class Engine {
   // cancelled requests.
   const Answers& answers() const { return answers_; }
 
+  // For the client of JavaScript.
+  Commands& commands() { return *commands_; }
+
   // Messages about the store, for the first thread that takes them.
   LogQueue& log() { return log_; }
 
@@ -84,6 +90,7 @@ class Engine {
   Settings settings_;  // with the limits and descriptors of the last reload
   std::atomic<std::int64_t> now_ns_{0};
   const Answers answers_;
+  const std::unique_ptr<Commands> commands_;  // outlives the limiter
   LogQueue log_;
   std::unique_ptr<Limiter> limiter_;
 };

@@ -195,6 +195,7 @@ Native::Native(Environment& environment, std::shared_ptr<Engine> engine)
 // was closed before, and the environment may be gone.
 Native::~Native() {
   if (is_closed_) return;
+  end_client();
   watch_.end();
   environment_.remove(this);
 }
@@ -209,6 +210,7 @@ void Native::close() {
 // Destroying the engine answers pending requests.
 void Native::release() {
   const std::shared_ptr<Native> keep = shared_from_this();
+  end_client();
   engine_.reset();
   deliver(*this, std::exchange(*answers_, {}));
 }
@@ -223,8 +225,33 @@ void Native::run_loop() {
   spare_ = std::move(answers);
 }
 
+void Native::use_client(Napi::Function wake) {
+  has_client_ = true;
+  wake_ =
+      Napi::ThreadSafeFunction::New(environment_.env(), wake, "limitree", 0, 1);
+  wake_.Unref(environment_.env());
+  engine_->commands().begin([this] { wake_.NonBlockingCall(); });
+}
+
+void Native::end_client() {
+  if (!std::exchange(has_client_, false)) return;
+  engine_->commands().end();
+  // A thread that ends has released it already.
+  if (!environment_.is_ending()) wake_.Release();
+}
+
+double Native::run_client_loop() {
+  if (is_closed_) return -1;
+  const std::shared_ptr<Native> keep = shared_from_this();
+  limitree_loop_run(engine_->get());
+  deliver(*this, std::exchange(*answers_, {}));
+  if (is_closed_) return -1;
+  const std::int64_t ns = limitree_loop_until_run(engine_->get());
+  return ns < 0 ? -1 : static_cast<double>(ns) / 1e6;
+}
+
 void Native::begin_request() {
-  if (!watch_.has_begun()) {
+  if (!has_client_ && !watch_.has_begun()) {
     const char* const wrong = watch_.begin(limitree_loop_fd(engine_->get()));
     if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
     limitree_loop_set_wakeups(engine_->get(), 0);

@@ -93,8 +93,15 @@ class Native final : public Closable,
   // threads finish first.
   void close() override;
 
+  // Has a client of JavaScript ask the store.  `wake` is called soon after a
+  // command of another thread.
+  void use_client(Napi::Function wake);
+
+  // Runs the loop for that client, and returns what runLoop() returns.
+  double run_client_loop();
+
   // Begins a request that is answered later.  Lets the event loop watch the
-  // store.  Throws Error if that fails.
+  // store, unless there is a client.  Throws Error if that fails.
   void begin_request();
   // Makes the loop send the request; the loop will also bring its answer.
   void send_soon() { watch_.run_soon(); }
@@ -107,6 +114,7 @@ class Native final : public Closable,
 
  private:
   void run_loop();
+  void end_client();
   void release();
   void set_pending(std::size_t count);
 
@@ -115,6 +123,7 @@ class Native final : public Closable,
   const Answers answers_;
   std::vector<Answer> spare_;  // empty; its memory is for the next answers
   const bool is_remote_;
+  bool has_client_ = false;
   bool is_closed_ = false;
   std::size_t pool_calls_ = 0;
   std::size_t pending_ = 0;
@@ -122,6 +131,7 @@ class Native final : public Closable,
   Policies policies_;
   Roots roots_;
   Watch watch_;
+  Napi::ThreadSafeFunction wake_;  // if there is a client
 };
 
 // Writes a decision in the form of layout.hpp: kDecisionSize numbers, and

@@ -15,6 +15,8 @@ export type {
 } from './call_options.js';
 export {
   authorizeActionForUser, configure, defaultLimiter } from './default.js';
+export type { ClientStore, IoredisClient, NodeRedisClient, RedisClient }
+  from './client.js';
 export type { Cost } from './cost.js';
 export { Decision } from './decision.js';
 export type { Level, Mode, Source } from './decision.js';

@@ -7,6 +7,7 @@ import {
   type ReserveOptions, checkFlag, checkOptions,
 } from './call_options.js';
 import { bindMethods } from './bind.js';
+import { readStore } from './client.js';
 import { writeFirstTime } from './clock.js';
 import type { Cost } from './cost.js';
 import type { Decision } from './decision.js';
@@ -18,8 +19,8 @@ import type { CloseOptions, LimiterOptions, PutOptions, ResetOptions }
   from './limiter_options.js';
 import {
   type DescriptorFiles, type FileUrl, type Limits, ReadLimits,
-  checkLimiterNames, checkRuntime, checkShare, fileUrl, read,
-  readDescriptors, readSync, shownLimits, shownStore, textOfNode, textOfOptions,
+  checkLimiterNames, checkShare, fileUrl, read, readDescriptors, readSync,
+  shownLimits, textOfNode,
 } from './limits.js';
 import { Names } from './names.js';
 import type {
@@ -57,7 +58,7 @@ export class Limiter {
   constructor(options: LimiterOptions) {
     checkLimiterNames(options);
     const {
-      limits, clock, levels, share, descriptors, mergeDomains = false, ...others
+      limits, clock, levels, share, descriptors, mergeDomains = false, ...rest
     } = options;
     checkFlag(mergeDomains, 'mergeDomains');
     if (levels !== undefined) checkFlag(levels, 'levels');
@@ -65,12 +66,11 @@ export class Limiter {
     const text = limits === undefined && descriptors !== undefined ? []
       : readSync(limits as Limits);
     const files = readDescriptors(descriptors);
-    const texts = textOfOptions(others);
+    const { texts, store, client, bind } = readStore(rest);
     writeFirstTime(clock);
-    this.#native = native.open(text, texts, share ?? '', clock !== undefined,
-                               files, mergeDomains);
-    checkRuntime(this.#native);
-    this.#store = shownStore(others.store);
+    this.#native = bind(native.open(text, texts, share ?? '',
+      clock !== undefined, files, mergeDomains, ...client));
+    this.#store = store;
     this.#requests = new Requests(this.#native, new Names(this.#native),
                                   this.isRemote, levels === true, clock);
     this.#holds = new Holds(this.#requests);

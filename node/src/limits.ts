@@ -315,15 +315,15 @@ export function checkShare(
 }
 
 /** Refuses runtimes that cannot watch a connection for native code. */
-export function checkRuntime(made: Functions): void {
+export function checkRuntime(made: Functions): Functions {
   const { bun, deno } = process.versions;
-  if (!made.isRemote || (bun === undefined && deno === undefined)) return;
+  if (!made.isRemote || (bun === undefined && deno === undefined)) return made;
   made.close();
   const why = bun === undefined
     ? `Deno ${deno} never tells that it has answered`
     : `Bun ${bun} has no uv_poll_init`;
   throw new ConfigError(['store: a store on another machine needs Node.js, ' +
-    `for ${why}: use shm:// or memory://, or run the program with Node.js`]);
+    `for ${why}: use shm:// or memory://, a client as the store, or Node.js`]);
 }
 
 /** The URL of a store without what may be secret. */

@@ -64,6 +64,11 @@ export interface Functions {
   names(number: number): [policy: string, unit: string];
   root(name: string): number;
   close(): void;
+  /** For a client of the program; see client.ts. */
+  runLoop(): number;
+  takeCommands():
+    [token: number, key: number, ...words: (string | Uint8Array)[]][];
+  reply(token: number, reply: number, text: string): void;
 }
 
 const BUNDLE = 'In a bundle: leave limitree out of it, with esbuild by ' +
@@ -143,6 +148,8 @@ export interface Native {
     hasClock: boolean,
     descriptors: string[],
     mergeDomains: boolean,
+    client?: number,
+    wake?: () => void,
   ): Functions;
   canonicalIp(address: string, ipv6Prefix: number): string;
   /** Milliseconds of `"1m30s"`. */

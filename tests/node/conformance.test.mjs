@@ -9,6 +9,7 @@ import { after, before, describe, it } from 'node:test';
 
 import { Limiter } from 'limitree';
 
+import { CLIENT_STORES } from './client_stores.mjs';
 import { MemcachedServer, PATIENT } from './servers.mjs';
 import { STORES } from './shared_files.mjs';
 
@@ -96,6 +97,7 @@ const memcached = new MemcachedServer();
 before(() => memcached.start());
 after(() => memcached.stop());
 runAll('memcached', () => memcached.newStore());
+for (const [kind, newStore] of CLIENT_STORES) runAll(kind, newStore);
 
 async function run(test, store) {
   let now = BASE_NS;

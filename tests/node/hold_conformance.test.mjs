@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test';
 import { Limiter } from 'limitree';
 
 import { HOLD_STORES } from './hold_stores.mjs';
+import { CLIENT_STORES } from './client_stores.mjs';
 import { MemcachedServer, PATIENT } from './servers.mjs';
 
 const VECTORS = JSON.parse(
@@ -157,3 +158,4 @@ const memcached = new MemcachedServer();
 before(() => memcached.start());
 after(() => memcached.stop());
 runAll('memcached', () => memcached.newStore());
+for (const [kind, newStore] of CLIENT_STORES) runAll(kind, newStore);

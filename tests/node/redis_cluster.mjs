@@ -25,7 +25,8 @@ export class RedisCluster {
       this.port = 10_000 + Math.floor(Math.random() * 11_000);
       this.#process = spawn('redis-server', [
         '--port', String(this.port), '--bind', '127.0.0.1', '--save', '',
-        '--cluster-enabled', 'yes', '--dir', this.#folder],
+        '--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1',
+        '--dir', this.#folder],
         { stdio: 'ignore', env, detached: true });
       if (await this.#isReady()) return this;
     }

@@ -2,12 +2,13 @@
 // the rest.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { cpSync, existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
 import { Packed, ROOT } from './packed.mjs';
 import { run } from './run.mjs';
+import { PATIENT, RedisServer } from './servers.mjs';
 import { STORES } from './shared_files.mjs';
 
 const packed = await new Packed().install();
@@ -87,14 +88,51 @@ for (const store of ['redis://127.0.0.1', 'rediss://127.0.0.1',
 }
 process.exit(0);
 `);
+// What a client of the program asks needs no event loop of libuv.
+for (const name of ['ioredis', 'redis', '@redis', '@ioredis',
+                    'cluster-key-slot', 'debug', 'denque', 'ms',
+                    'redis-errors', 'redis-parser', 'standard-as-callback',
+                    'lodash.defaults', 'lodash.isarguments']) {
+  const from = join(ROOT, 'node_modules', name);
+  if (existsSync(from)) {
+    cpSync(from, join(app, 'node_modules', name), { recursive: true });
+  }
+}
+writeFileSync(join(app, 'client.mjs'), `${IMPORTS}
+import Redis from 'ioredis';
+import { createClient } from 'redis';
+const path = process.env.STORE;
+const limits = { schema: { user: { children: { '*': {
+  limits: [99, 1, 3600] } } } } };
+const never = { call: () => new Promise(() => {}), defineCommand() {} };
+for (const client of [new Redis(path),
+                      await createClient({ socket: { path } }).connect()]) {
+  const limiter = new Limiter({ limits, store: { client },
+                                timeout: '${PATIENT}' });
+  const all = await Promise.all(Array.from(
+    { length: 120 }, () => limiter.authorize(['user', 'a'])));
+  console.log(all.filter(({ allowed }) => allowed).length);
+  console.log(await limiter.ping() > 0);
+  await limiter.reset(['user', 'a']);
+  console.log((await limiter.authorize(['user', 'a'])).remaining);
+  await limiter.reset(['user', 'a']);
+  const silent = new Limiter({ limits, store: { client: never },
+                               timeout: '1s' });
+  await silent.authorize(['user', 'a']).catch(
+    ({ reason }) => console.log(reason));
+  await limiter.close();
+  await silent.close();
+}
+process.exit(0);
+`);
 writeFileSync(join(app, 'ends.mjs'), `${IMPORTS}
 const limiter = new Limiter({ limits: 'schema: {job: {limits: [4, 1, 60]}}' });
 console.log(limiter.authorizeSync(['job']).remaining);
 `);
 
 for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
-  const start = (file, STORE) => run(
-    join(ROOT, 'node_modules', program), [...args, join(app, file)],
+  const start = (file, STORE, more = []) => run(
+    join(ROOT, 'node_modules', program), [...args, ...more, join(app, file)],
     { cwd: app, timeout: 120_000, env: { ...process.env, STORE } });
 
   describe(name, () => {
@@ -112,6 +150,19 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
       assert.equal(await start('ends.mjs', ''), '4\n');
     });
 
+    it('asks through a client', async () => {
+      const server = await new RedisServer().start();
+      try {
+        // Deno wants that for the Unix socket.
+        const more = name === 'deno' ? ['--allow-write'] : [];
+        const seen = await start('client.mjs', server.path, more);
+        const lines = ['100', 'true', '99', 'timeout'];
+        assert.deepEqual(seen.split('\n'), [...lines, ...lines, '']);
+      } finally {
+        await server.stop();
+      }
+    });
+
     it('says that it cannot ask a store on another machine', async () => {
       const lines = (await start('redis.mjs', '')).trimEnd().split('\n');
       assert.equal(lines.length, 6);
@@ -119,7 +170,7 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
         assert.match(line, new RegExp(
           '^LIMITREE_INVALID_CONFIG store: a store on another machine needs ' +
           `Node\\.js, for ${name === 'bun' ? 'Bun' : 'Deno'} \\d.*: use ` +
-          'shm:// or memory://, or run the program with Node\\.js$'));
+          'shm:// or memory://, a client as the store, or Node\\.js$'));
       }
     });
   });
