@@ -22,7 +22,7 @@ def test_a_client_finds_everything(service):
     limiter = pool.FindServiceByName("limitree.v1.Limiter")
     assert [method.name for method in limiter.methods] == [
         "Authorize", "Peek", "Spend", "Refund", "Reserve", "Settle", "Cancel",
-        "Extend", "Reset"]
+        "Extend", "Reset", "Block", "Unblock"]
     decision = pool.FindMessageTypeByName("limitree.v1.Decision")
     assert decision.fields_by_name["levels"].message_type.name == "Level"
     pool.FindEnumTypeByName(

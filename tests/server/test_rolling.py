@@ -222,6 +222,6 @@ def test_a_second_signal_does_not_wait_for_others(start):
     service = start(LIMITREE_DRAIN_DELAY="1h")
     service.terminate()
     service.wait_for("draining")
-    assert not is_serving(service)
+    eventually(lambda: not is_serving(service))
     service.terminate()
     assert service.wait() == 0

@@ -148,7 +148,7 @@ TEST(PathRequest, ReadsBlocks) {
   };
   constexpr auto kBlock = PathRequest::For::kBlock;
   EXPECT_EQ(read(R"({"paths": [["a", "b"]], "duration_ns": 7})", kBlock),
-            "a b x0 p0 7");
+            "a/b x0 p0 7");
   EXPECT_EQ(read(R"({"paths": [["a"]]})", kBlock),
             "the request: has no duration_ns");
   EXPECT_EQ(read(R"({"paths": [["a"]], "duration_ns": 7, "cost": 1})", kBlock),

@@ -251,7 +251,7 @@ TEST(Loop, GetsThereThroughOnePauseAfterAnother) {
 // silence of the server.
 TEST(Loop, APauseOpensNoCircuit) {
   RedisServer server;
-  Host host(server.port(), kSanitized ? 500ms : 50ms);
+  Host host(server.port(), 500ms);
   ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
   server.suspend();
   for (int i = 0; i < 100; ++i) host.start("a");
