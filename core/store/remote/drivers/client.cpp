@@ -96,6 +96,7 @@ bool Client::forget(const Call& call) {
 
 bool Client::reply(std::uint64_t token, Outcome outcome) {
   const bool is_answer = outcome.fate == Outcome::Fate::kAnswered;
+  const bool is_alive = is_answer && !is_outage(outcome.failure);
   if (is_answer) heard_.store(steady_now(), std::memory_order_relaxed);
   Wakeup::Sleeper sleeper;
   {
@@ -113,9 +114,7 @@ bool Client::reply(std::uint64_t token, Outcome outcome) {
     return true;
   }
   // It came too late, but the server is there.
-  if (is_answer && !is_outage(outcome.failure)) {
-    node_.health().let_try(steady_now());
-  }
+  if (is_alive) node_.health().let_try(steady_now());
   return false;
 }
 
