@@ -1,4 +1,4 @@
-// Joins the files of the TypeScript compiler into two, core.js and web.js,
+// Joins the files of the TypeScript compiler into core.js, web.js and nest.js,
 // because Node.js takes longer to find and open them than to run them.  The
 // entry points remain files, which export their part of these.
 
@@ -36,6 +36,19 @@ const { modules } = loadPart;
 
 module.exports = loadPart;
 `;
+
+/** The packages of NestJS are here alone: bundlers look for what they see. */
+const NEST_HEAD = `"use strict";
+// The modules for NestJS.
+
+const loadPart = require("./web.js");
+const { modules } = loadPart;
+
+module.exports = loadPart;
+`;
+
+const HEADS = {
+  'core.js': CORE_HEAD, 'web.js': WEB_HEAD, 'nest.js': NEST_HEAD };
 
 /** The names that a CommonJS file exports, by what the compiler wrote. */
 function namesOf(code) {
@@ -96,9 +109,9 @@ ${names.map((one) => `exports.${one} = entry.${one};\n`).join('')}` +
 }
 
 /**
- * Joins the files in `folder`: what `first` needs into core.js, the rest into
- * web.js.  `first` and `entries` are names of files in it.  Returns the names
- * that each of these exports.
+ * Joins the files in `folder`: what `first` needs into core.js, what is for
+ * NestJS into nest.js, the rest into web.js.  `first` and `entries` are names
+ * of files in it.  Returns the names that each of these exports.
  */
 export function joinFiles(folder, first, entries, version) {
   const names = readdirSync(folder, { recursive: true })
@@ -114,8 +127,9 @@ export function joinFiles(folder, first, entries, version) {
     rmSync(file);
   }
   const core = reach(first, functions);
-  const joined = (name) => core.has(name) ? 'core.js' : 'web.js';
-  for (const [file, head] of [['core.js', CORE_HEAD], ['web.js', WEB_HEAD]]) {
+  const joined = (name) => core.has(name) ? 'core.js'
+    : /^nestjs[./]/.test(name) ? 'nest.js' : 'web.js';
+  for (const [file, head] of Object.entries(HEADS)) {
     const own = names.filter((name) => joined(name) === file);
     writeFileSync(join(folder, file),
                   head + own.map((name) => functions[name]).join(''));

@@ -1,98 +1,27 @@
 /**
- * Limits for outbound calls: a `fetch` that waits for its turn.
+ * Limits for servers and clients that speak in `Request` and `Response`.
+ *
+ * Before a handler of Bun, Deno, Next.js, Hono, Elysia, tRPC, ...:
+ *
+ *     import { rateLimit } from 'limitree/fetch';
+ *     const limited = rateLimit({ limit: 100, windowMs: 60_000 });
+ *     Deno.serve(limited.wrap(() => new Response('hello')));
+ *
+ * For outbound calls, a `fetch` that waits for its turn:
  *
  *     import { limitFetch } from 'limitree/fetch';
  *     const fetch = limitFetch({ limit: 10, windowMs: 1000 });  // of each host
  *     await fetch('https://api.example/orders');
  */
 
-import type { Decision } from './decision.js';
-import { ConfigError } from './errors.js';
-import { Limiter } from './limiter.js';
-import { msOf } from './limits.js';
-import type { Path } from './paths.js';
-import { checkNames, shown } from './words.js';
-import { RetryAfter } from './retry_after.js';
+import { limitFetch } from './outbound.js';
 
-export interface LimitFetchOptions {
-  /** The calls to each host in `windowMs`, where there is no `limiter`. */
-  readonly limit?: number | undefined;
-  /** Milliseconds, or a text such as `"1 minute"`.  Default 1000. */
-  readonly windowMs?: number | string | undefined;
-  /** The limiter that decides; it stays open. */
-  readonly limiter?: Limiter | undefined;
-  /** The path of a call in that limiter.  Default `["host", url.host]`. */
-  readonly path?: ((request: Request) => Path) | undefined;
-  /** The longest time to wait; as in `limiter.wait`.  Default 60 s. */
-  readonly maxWait?: number | string | undefined;
-  /** The most calls to a host that wait.  Default 1000. */
-  readonly maxQueue?: number | undefined;
-  /** Sends the requests.  Default: the global `fetch`. */
-  readonly fetch?: typeof fetch | undefined;
-}
-
-const NAMES = ['limit', 'windowMs', 'limiter', 'path', 'maxWait', 'maxQueue',
-               'fetch'];
-
-function limiterOf(options: LimitFetchOptions): Limiter {
-  const { limit, windowMs = 1000, limiter } = options;
-  if (limiter !== undefined) return limiter;
-  if (!Number.isSafeInteger(limit) || limit! < 1) {
-    throw new ConfigError(['limit must be a whole number greater than 0, is ' +
-      `${shown(limit)}; or give limiter`]);
-  }
-  const limits = { count: limit, period: `${msOf(windowMs, 'windowMs')}ms` };
-  return new Limiter({ limits: { schema: {
-    host: { children: { '*': { limits } } } } } });
-}
-
-/** The answer to a call that cannot wait for its turn, as of a server. */
-function denialOf(body: object, seconds: number): Response {
-  return new Response(JSON.stringify(body), { status: 429, headers: {
-    'Content-Type': 'application/problem+json',
-    ...Number.isFinite(seconds)
-      ? { 'Retry-After': String(Math.max(1, Math.ceil(seconds))) } : {} } });
-}
-
-function denialBy(decision: Decision): Response {
-  return denialOf(decision.problem(), decision.retryAfterMs / 1000);
-}
-
-/**
- * Returns a `fetch` whose calls wait in line for their turn.  A server that
- * answers 429 or 503 with `Retry-After` is left alone for so long.  A call that
- * would have to wait too long is answered with 429, and not sent.
- *
- * Throws ConfigError for wrong options.
- */
-export function limitFetch(options: LimitFetchOptions): typeof fetch {
-  checkNames(options, NAMES, '{limit: 10}');
-  const limiter = limiterOf(options);
-  const { path: pathOf, maxQueue, fetch: send = fetch } = options;
-  const maxMs = msOf(options.maxWait ?? 60_000, 'maxWait');
-  const pauses = new RetryAfter();
-
-  return async (input, init) => {
-    const request = new Request(input, init);
-    const { host } = new URL(request.url);
-    const { signal } = request;
-    const deadline = performance.now() + maxMs;
-    const leftMs = () => Math.max(0, deadline - performance.now());
-    for (let ms = pauses.msOf(host); ms > 0; ms = pauses.msOf(host)) {
-      if (ms > leftMs()) {
-        return denialOf({
-          type: 'about:blank', title: 'Too Many Requests', status: 429,
-          detail: `${host} has asked to wait` }, ms / 1000);
-      }
-      await pauses.sleep(ms, signal);
-    }
-    const decision = await limiter.wait(pathOf?.(request) ?? ['host', host], {
-      maxWait: leftMs(), maxQueue, signal });
-    if (decision.limited) return denialBy(decision);
-    const response = await send(request);
-    pauses.read(host, response);
-    return response;
-  };
-}
+export { canonicalIp, clientIp } from './address.js';
+export { rateLimit } from './fetch_server.js';
+export type { FetchOptions, RateLimit } from './fetch_server.js';
+export type { LimitFetchOptions } from './outbound.js';
+export type { StandardHeaders, WebOptions } from './web/options.js';
+export { RateLimitInfo } from './web/info.js';
+export { limitFetch };
 
 export default limitFetch;

@@ -7,11 +7,11 @@
 
 import type { Context, MiddlewareHandler, Next } from 'hono';
 
-import type { IpRequest } from './address.js';
 import type { Headers } from './headers.js';
 import { isOpen } from './reservation.js';
 import { Answers, forFramework } from './web/answer.js';
-import type { Answer, Ended } from './web/ending.js';
+import { answerOf, watched } from './web/fetch_body.js';
+import { connectionOf, nodeOf } from './web/fetch_peer.js';
 import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import { isFree } from './web/info.js';
@@ -48,26 +48,27 @@ declare module 'hono' {
 /** The middleware. */
 export interface RateLimit extends MiddlewareHandler, Controls {}
 
-/** The request and the response of Node.js that @hono/node-server has. */
-function bindingsOf(context: Context) {
-  return (context.env ?? {}) as
-    { readonly incoming?: IpRequest; readonly outgoing?: Answer };
+/** The request with its connection, if this is a request of Hono. */
+function requestOf({ env, req }: Context) {
+  const { incoming } = nodeOf(env);
+  if (incoming !== undefined) return incoming;
+  return typeof req?.header === 'function' ? connectionOf(req.raw, env)
+    : { socket: {}, headers: {} };
 }
 
 const HONO: Server<Context, undefined> = {
   options: ['handler', 'requestPropertyName'],
-  ipOf: (context) => ipOfPeer(bindingsOf(context).incoming),
+  ipOf: (context) => ipOfPeer(requestOf(context)),
   trustOf: (context) => ({
     headers: context.req.header(), believes: false, believesAll: false,
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
-  requestOf: (context) => bindingsOf(context).incoming ??
-    { socket: {}, headers: context.req?.header?.() ?? {} },
-  responseOf: (context) => bindingsOf(context).outgoing,
+  requestOf,
+  responseOf: (context) => nodeOf(context.env).outgoing,
   whyNoAddress(context) {
-    if (bindingsOf(context).incoming !== undefined) return undefined;
+    if (nodeOf(context.env).incoming !== undefined) return undefined;
     return typeof context.req?.header === 'function'
-      ? 'only requests that @hono/node-server has received tell it, so with ' +
-        'app.request(), Bun and Deno give keyGenerator'
+      ? 'only requests that @hono/node-server, Bun.serve or Deno.serve has ' +
+        'received tell it, so with app.request() give keyGenerator'
       : 'Hono has not made this request: use the middleware for your framework';
   },
 };
@@ -82,37 +83,6 @@ function addHeaders(context: Context, headers: Headers): void {
       ? context.res.headers.get(name) : null;
     context.header(name, before === null ? value : `${value}, ${before}`);
   }
-}
-
-/** The answer, for those who look for a response of Node.js. */
-function answerOf({ res }: Context): Answer {
-  return { statusCode: res.status, headersSent: true,
-           getHeader: (name) => res.headers.get(name) };
-}
-
-/** Calls `ended` when all of the body was read, or nobody reads it any more. */
-function watchBody(context: Context, ended: Ended): void {
-  const { body } = context.res;
-  if (body === null) return ended(true);
-  const reader = body.getReader();
-  context.res = new Response(new ReadableStream({
-    async pull(controller) {
-      try {
-        const { done, value } = await reader.read();
-        if (!done) return controller.enqueue(value);
-        controller.close();
-        ended(true);
-      } catch (error) {
-        ended(false);
-        throw error;
-      }
-    },
-    cancel(reason) {
-      ended(false);
-      return reader.cancel(reason);
-    },
-  }), context.res);
-  return undefined;
 }
 
 /**
@@ -158,12 +128,13 @@ export function rateLimit(options: HonoOptions): RateLimit {
 
   /** Ends a request that has no connection of Node.js. */
   async function finish(context: Context, info: RateLimitInfo): Promise<void> {
-    const answer = answerOf(context);
+    const answer = answerOf(context.res);
     const end = (wasSent: boolean) =>
       gate.afterwards.end(info, context, undefined, wasSent, answer);
     const { reservation } = info;
-    if (reservation && isOpen(reservation)) watchBody(context, end);
-    else await end(true);
+    if (!reservation || !isOpen(reservation)) return end(true);
+    context.res = watched(context.res, end);
+    return undefined;
   }
 
   const middleware = async (context: Context, next: Next): Promise<void> => {
@@ -187,7 +158,7 @@ export function rateLimit(options: HonoOptions): RateLimit {
     }
     addHeaders(context, answers.headersOf(info));
     // On other servers, and in tests without one.
-    if (bindingsOf(context).incoming === undefined && !isFree(info)) {
+    if (nodeOf(context.env).incoming === undefined && !isFree(info)) {
       await finish(context, info);
     }
     return undefined;

@@ -15,6 +15,7 @@ import type { Duplex } from 'node:stream';
 
 import { http } from './builtins.js';
 import { StoreError } from './errors.js';
+import { textOf } from './words.js';
 import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
@@ -70,16 +71,6 @@ const HTTP: Server<IncomingMessage, ServerResponse> = {
   requestOf: (request) => request.socket === undefined ? undefined : request,
   responseOf: (_, response) => response,
 };
-
-// The text of anything that was thrown; an object may have no text.
-function textOf(error: unknown): string {
-  if (error instanceof Error) return error.stack ?? error.message;
-  try {
-    return String(error);
-  } catch {
-    return typeof error;
-  }
-}
 
 /**
  * Returns a function that decides about requests.

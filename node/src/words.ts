@@ -28,6 +28,16 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : shown(error);
 }
 
+/** The text of anything that was thrown; an object may have no text. */
+export function textOf(error: unknown): string {
+  if (error instanceof Error) return error.stack ?? error.message;
+  try {
+    return String(error);
+  } catch {
+    return typeof error;
+  }
+}
+
 /** A name as it is compared: `max_buckets` and `MaxBuckets` are the same. */
 function plain(name: string): string {
   return name.replaceAll('_', '').toLowerCase();

@@ -130,6 +130,26 @@ const limiter = new Limiter({ limits: 'schema: {job: {limits: [4, 1, 60]}}' });
 console.log(limiter.authorizeSync(['job']).remaining);
 `);
 
+// What each runtime passes beside a request tells the client's address.
+writeFileSync(join(app, 'serves.mjs'), `
+import { rateLimit } from 'limitree/fetch';
+const limited = rateLimit({ limit: 2 });
+const fetchOne = limited.wrap(() => new Response('hello'));
+const server = globalThis.Deno === undefined
+  ? Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: fetchOne })
+  : Deno.serve({ port: 0, hostname: '127.0.0.1', onListen() {} }, fetchOne);
+const port = server.port ?? server.addr.port;
+const seen = [];
+for (let i = 0; i < 3; ++i) {
+  const answer = await fetch('http://127.0.0.1:' + port);
+  await answer.text();
+  seen.push(answer.status, answer.headers.get('ratelimit'));
+}
+seen.push((await limited.getKey('127.0.0.1')).used);
+console.log(JSON.stringify(seen));
+process.exit(0);
+`);
+
 for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
   const start = (file, STORE, more = []) => run(
     join(ROOT, 'node_modules', program), [...args, ...more, join(app, file)],
@@ -144,6 +164,13 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
         });
       }
     }
+
+    it('serves requests, whose clients have addresses', async () => {
+      const seen = JSON.parse(await start('serves.mjs', ''));
+      assert.deepEqual(seen.map((one) =>
+        typeof one === 'string' ? /;r=(\d)/.exec(one)[1] : one),
+                       [200, '1', 200, '0', 429, '0', 2]);
+    });
 
     // Its own end, not that of process.exit(), releases what is open.
     it('ends with an open limiter', async () => {

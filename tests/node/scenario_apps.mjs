@@ -9,13 +9,24 @@ import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
+import 'reflect-metadata';
+import {
+  Controller, HttpException, Module, Req, RequestMapping, RequestMethod, Res,
+} from '@nestjs/common';
+import { APP_GUARD, NestFactory } from '@nestjs/core';
+import { ExpressAdapter } from '@nestjs/platform-express';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 
 import { Limiter } from 'limitree';
 import { rateLimit as limitExpress } from 'limitree/express';
 import limitFastify from 'limitree/fastify';
+import { rateLimit as limitFetch } from 'limitree/fetch';
 import { rateLimit as limitHono } from 'limitree/hono';
 import { isRefused, rateLimit as limitHttp } from 'limitree/http';
 import { rateLimit as limitKoa } from 'limitree/koa';
+import {
+  Limit, LimitGuard, LimitModule, LimitService, SkipLimit,
+} from 'limitree/nestjs';
 
 import { headerOf } from './web_apps.mjs';
 
@@ -340,9 +351,101 @@ async function startHttp(scenario) {
   return running;
 }
 
+async function startFetch(scenario) {
+  const translation = new Translation(scenario,
+    () => new Response('breached', { status: 418 }));
+  const running = new Running(translation);
+  const pathOf = ({ url }) => new URL(url).pathname;
+  const all = running.keep('*', everywhereOf(translation, limitFetch, pathOf));
+  const { routes } = translation;
+  const handlers = new Map(routes.map(({ path, limits }) => {
+    const own = path === '/ws' ? []
+      : [...all, ...running.keep(path, limits.map(limitFetch))];
+    const answer = (request) => {
+      const infos = own.map((limit) => limit.infoOf(request));
+      return new Response(tellOf(infos.findLast((info) => info)),
+                          { status: statusOf(request) });
+    };
+    return [path, own.reduceRight((last, one) => one.wrap(last), answer)];
+  }));
+  running.server = serve({
+    fetch: (request, env) => handlers.get(pathOf(request))(request, env),
+    port: 0, hostname: '127.0.0.1' });
+  withSockets(running, running.server, routes);
+  running.port = await listening(running.server);
+  return running;
+}
+
+/** Options that only the module of NestJS has. */
+function routeOptions({ store, onStoreError, clock, limiter, ...own }) {
+  const isGroup = own.name !== undefined && !own.name.includes(' ');
+  return isGroup ? { ...own, perRoute: false } : own;
+}
+
+/** Adds a method to a controller, as decorators do. */
+function addMethod(controller, name, { path, method, limits, isExempt }) {
+  const { prototype } = controller;
+  const run = { [name]: (request, response) => response
+    .status(statusOf(request)).send(tellOf(request.rateLimit)) }[name];
+  Object.defineProperty(prototype, name, { value: run, configurable: true });
+  const descriptor = Object.getOwnPropertyDescriptor(prototype, name);
+  Req()(prototype, name, 0);
+  Res()(prototype, name, 1);
+  RequestMapping({ path, method: RequestMethod[method] })(
+    prototype, name, descriptor);
+  if (isExempt) SkipLimit()(prototype, name, descriptor);
+  if (limits.length > 0) Limit(limits)(prototype, name, descriptor);
+}
+
+async function startNest(scenario, adapter) {
+  const translation = new Translation(scenario,
+    () => new HttpException('breached', 418));
+  const running = new Running(translation);
+  const { routes, everywhere } = translation;
+  const options = [...everywhere, ...routes.flatMap(({ limits }) => limits)];
+  const of = (name) => options.find((one) => one[name])?.[name];
+  class App {}
+  Controller()(App);
+  const names = [];
+  for (const { methods, path, limits, isExempt } of routes) {
+    if (methods[0] === 'WS') continue;
+    for (const method of methods) {
+      if (method === 'HEAD') continue;  // is answered by GET
+      const name = `${method}${path.replace('/', '_')}`;
+      const own = limits.map(routeOptions);
+      addMethod(App, name, { path, method, limits: own, isExempt });
+      names.push([path, name, own]);
+    }
+  }
+  class Main {}
+  Module({
+    imports: [LimitModule.forRoot({
+      limiter: of('limiter'), clock: of('clock'), store: of('store'),
+      onStoreError: of('onStoreError'), logger: { warn() {} },
+      throttlers: everywhere.map((one) => (
+        { ...routeOptions(one), perRoute: false })) })],
+    controllers: [App],
+    providers: [{ provide: APP_GUARD, useClass: LimitGuard }],
+  })(Main);
+  const app = await NestFactory.create(Main, adapter, { logger: false });
+  await app.listen(0, '127.0.0.1');
+  const service = app.get(LimitService);
+  for (const [path, name, limits] of names) {
+    running.keep(path, limits.map((one) =>
+      service.keysOf(App, name, one.name)));
+  }
+  running.server = app.getHttpServer();
+  withSockets(running, running.server, routes);
+  running.port = await listening(running.server);
+  running.close = () => app.close();
+  return running;
+}
+
 export const STARTS = {
   express: startExpress, fastify: startFastify, koa: startKoa, hono: startHono,
-  http: startHttp,
+  http: startHttp, fetch: startFetch,
+  'NestJS on Express': (scenario) => startNest(scenario, new ExpressAdapter()),
+  'NestJS on Fastify': (scenario) => startNest(scenario, new FastifyAdapter()),
 };
 
 /** Sends a request, or asks for a WebSocket. */

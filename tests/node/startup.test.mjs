@@ -42,8 +42,9 @@ it('a decision in memory loads no more', async () => {
   assert.equal(files.length, 2);
 });
 
-for (const name of ['express', 'express-rate-limit', 'fastify', 'hono',
-                    'hono-rate-limiter', 'http', 'koa', 'koa-ratelimit']) {
+for (const name of ['express', 'express-rate-limit', 'fastify', 'fetch', 'hono',
+                    'hono-rate-limiter', 'http', 'koa', 'koa-ratelimit',
+                    'ws']) {
   it(`limitree/${name} does not load the framework`, async () => {
     const { builtins, files } = await loadedBy(`require('limitree/${name}');`);
     assert.deepEqual(builtins, []);

@@ -225,6 +225,7 @@ export const STARTS = {
 
 /** A header of a request, from the argument that any framework passes. */
 export function headerOf(a, name) {
+  if (a instanceof Request) return a.headers.get(name) ?? undefined;
   return a.req?.header instanceof Function ? a.req.header(name)
     : a.headers[name];
 }

@@ -155,6 +155,14 @@ export function keepWith(request: object, info: RateLimitInfo): void {
   if (one === undefined) info.before = last;
 }
 
+/**
+ * Begins anew with a request that stays the same for much that is decided, such
+ * as the messages of a connection: what was charged before stays.
+ */
+export function startOver(request: object): void {
+  (request as { [LAST]?: RateLimitInfo | undefined })[LAST] = undefined;
+}
+
 /** Whether a decision after this one has denied the request. */
 export function isDeniedLater(request: object, info: RateLimitInfo): boolean {
   const last = lastOf(request);
