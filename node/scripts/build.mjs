@@ -1,8 +1,8 @@
 // Builds node/dist from node/src: CommonJS from the TypeScript compiler, in
-// three files.  Next to each entry point of the package is a module for `import` that
-// re-exports it, so that there is only one Limiter, however the package is
-// loaded.  Files that are the same as before stay, because tests that another
-// build started may load them now.
+// three files.  Next to each entry point of the package is a module for
+// `import` that re-exports it, so that there is only one Limiter, however the
+// package is loaded.  Files that are the same as before stay, because tests
+// that another build started may load them now.
 //
 // build.mjs [limitree.node]: also puts that native module in its place.
 

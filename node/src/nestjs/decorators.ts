@@ -39,7 +39,7 @@ function decorator(add: (said: Said) => Said): Decorator {
  * class, or of the module, that has its name: `"default"` if it has none.
  *
  *     @Limit({ limit: 5, ttl: 60_000 })
- *     @Limit({ short: { limit: 5, ttl: 1000 }, long: { limit: 99, ttl: '1h' } })
+ *     @Limit({ short: { limit: 5, ttl: 1000 }, long: { max: 99, ttl: '1h' } })
  *
  * Throws ConfigError for unknown options.
  */

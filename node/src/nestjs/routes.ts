@@ -70,7 +70,7 @@ export class Routes {
   readonly #own: Limiter | undefined;  // made here, of `limits`
   readonly #subjects: OneSubject[] = [];
   readonly #placed = new Map<object, Map<object, readonly Placed[]>>();
-  readonly #classes = new Map<string, object>();
+  readonly #names = new Map<string, readonly [object, object]>();
 
   constructor(options: LimitModuleOptions) {
     const { common, limits } = readModule(options);
@@ -125,21 +125,23 @@ export class Routes {
       .map((one) => this.#place(this.#routeOf(owner, method), one));
   }
 
-  /** The name of a method; two classes may have the same. */
+  /** The name of a method; methods of two classes may have the same. */
   #routeOf(owner: NamedObject, method: NamedObject): string {
-    const name = plain(owner.name) || 'class';
+    const name = plain(`${owner.name || 'class'}.${wordOf(owner, method)}`);
     let found = name;
-    for (let i = 2; (this.#classes.get(found) ?? owner) !== owner; ++i) {
+    for (let i = 2; ; ++i) {
+      const [one, other] = this.#names.get(found) ?? [owner, method];
+      if (one === owner && other === method) break;
       found = `${name}~${i}`;
     }
-    this.#classes.set(found, owner);
-    return `${found}.${plain(method.name) || 'method'}`;
+    this.#names.set(found, [owner, method]);
+    return found;
   }
 
   #place(route: string, options: Named): Placed {
     const { name, perRoute = true, handler, ...others } = options;
     const subject = this.#subjectOf(
-      !perRoute ? name : name === 'default' ? route : `${route} ${name}`,
+      !perRoute ? name : name === 'default' ? route : `${route}-${name}`,
       others);
     this.#subjects.push(subject);
     return { name, handler, answers: new Answers(others, 'epoch'),
@@ -176,6 +178,19 @@ export class Routes {
 /** A class or a function. */
 export interface NamedObject {
   readonly name: string;
+}
+
+/** The name of a method, which a decorator may have replaced by a function. */
+function wordOf(owner: NamedObject, method: NamedObject): string {
+  const { prototype } = owner as { readonly prototype?: object };
+  for (let one: object | null | undefined = prototype; one;
+       one = Object.getPrototypeOf(one) as object | null) {
+    for (const [name, { value }] of
+      Object.entries(Object.getOwnPropertyDescriptors(one))) {
+      if (value === method) return name;
+    }
+  }
+  return method.name || 'method';
 }
 
 function plain(name: string): string {
