@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 import subprocess
 import tempfile
@@ -50,6 +51,15 @@ def memcached():
         finally:
             process.kill()
             process.wait()
+
+
+def suspend(process):
+    """Stop a child, and return when none of its threads runs any more.
+
+    A thread on another processor may answer once more after the signal.
+    """
+    process.send_signal(signal.SIGSTOP)
+    os.waitpid(process.pid, os.WUNTRACED)
 
 
 def wait_for(path, process, ping=b"PING\r\n", pong=b"+PONG\r\n"):

@@ -11,7 +11,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from asgi_servers import SERVERS, serve
-from servers import redis_server
+from servers import redis_server, suspend
 
 APP = "asgi_site:app"
 POLICY = '"ip:*";q=3;w=3600'
@@ -121,7 +121,7 @@ def test_the_loop_goes_on_while_redis_hangs():
     async def ask(address, redis):
         async with httpx.AsyncClient(base_url=address, timeout=30) as client:
             assert (await client.get("/")).status_code == 200
-            redis.send_signal(signal.SIGSTOP)
+            suspend(redis)
             try:
                 waiting = [asyncio.create_task(client.get("/"))
                            for _ in range(20)]

@@ -16,7 +16,7 @@ import urllib.parse
 import httpx
 import pytest
 
-from servers import redis_server
+from servers import redis_server, suspend
 from shared_files import DIES_WITH_PARENT
 from web_servers import gunicorn
 
@@ -188,7 +188,7 @@ def test_a_store_that_hangs_and_dies_under_load(kind):
             asking = asyncio.ensure_future(free())
             await asyncio.sleep(0.5)
             phase = "hangs"
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             await asyncio.sleep(1)
             process.send_signal(signal.SIGCONT)
             phase = "healthy again"

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import limitree
-from servers import PATIENT, redis_server
+from servers import PATIENT, redis_server, suspend
 from test_gevent import run
 
 TREE = "schema: {job: {limits: 1000000/s}}"
@@ -19,7 +19,7 @@ def stopped():
     """A server that hangs until a test resumes it."""
     with redis_server() as (url, process):
         def stop():
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
 
         def go_on():
             process.send_signal(signal.SIGCONT)

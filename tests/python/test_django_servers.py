@@ -14,7 +14,7 @@ from asgiref.sync import SyncToAsync
 from django.test import AsyncClient, override_settings
 
 import django_site
-from servers import redis_server
+from servers import redis_server, suspend
 from web_servers import gunicorn, uvicorn
 
 
@@ -173,7 +173,7 @@ def test_other_requests_go_on_while_redis_hangs():
         async def main():
             client = AsyncClient()
             assert (await client.get("/async/trade?user=a")).status_code == 200
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             steps = 0
             for path in ("/async/trade?user=b", "/async/class?user=b"):
                 start = time.monotonic()

@@ -11,7 +11,7 @@ import pytest
 import limitree
 from holding import LIMITS, SHARED, Slow, left, reserve
 from limitree.delivery import Watch
-from servers import PATIENT, redis_server
+from servers import PATIENT, redis_server, suspend
 
 # ---- Other processes --------------------------------------------------------
 
@@ -301,7 +301,7 @@ def test_cancelled_while_redis_hangs():
         async with limitree.AsyncLimiter(LIMITS, url,
                                          timeout=PATIENT) as limiter:
             await limiter.peek("plain")
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             tasks = [asyncio.ensure_future(reserve(limiter, 1))
                      for _ in range(2)]
             await asyncio.sleep(0.02)

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import limitree
-from servers import PATIENT, redis_server
+from servers import PATIENT, redis_server, suspend
 
 LIMITS = """
 schema:
@@ -79,7 +79,7 @@ def test_other_threads_run_meanwhile(server):
     url, process = server
     with made(url, timeout="500ms") as limiter:
         limiter.ping()
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         try:
             asking = threading.Thread(target=pytest.raises, args=(
                 limitree.StoreTimeout, limiter.authorize, "job"))
@@ -97,7 +97,7 @@ def test_closed_by_another_thread_meanwhile(server):
     url, process = server
     limiter = made(url, timeout="1s")
     limiter.ping()
-    process.send_signal(signal.SIGSTOP)
+    suspend(process)
     try:
         errors = []
 
@@ -247,7 +247,7 @@ def test_the_loop_runs_while_the_server_hangs(server):
         async with made_async(url, timeout="400ms") as limiter:
             await limiter.ping()
             await limiter.peek("job")
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             try:
                 asking = asyncio.ensure_future(limiter.authorize("job"))
                 steps = 0
@@ -269,7 +269,7 @@ def test_cancelled(server):
     async def main():
         async with made_async(url) as limiter:
             await limiter.peek("job")
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             try:
                 tasks = [asyncio.ensure_future(limiter.peek("job"))
                          for _ in range(6)]
@@ -292,7 +292,7 @@ def test_closed_while_tasks_wait(server):
     async def main():
         limiter = made_async(url)
         await limiter.peek("job")
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         try:
             tasks = [asyncio.ensure_future(limiter.peek("job"))
                      for _ in range(3)]
@@ -314,7 +314,7 @@ def test_one_loop_after_the_other(server):
 
     async def leave():
         await limiter.peek("job")
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         asyncio.ensure_future(limiter.peek("job"))
         await asyncio.sleep(0.01)
 
@@ -333,7 +333,7 @@ def test_two_loops_at_once(server):
 
     async def main():
         await limiter.peek("job")
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         try:
             waiting = asyncio.ensure_future(limiter.peek("job"))
             await asyncio.sleep(0.01)
@@ -353,7 +353,7 @@ def test_forgotten_with_requests_under_way(server):
     async def main():
         limiter = made_async(url)
         await limiter.peek("job")
-        process.send_signal(signal.SIGSTOP)
+        suspend(process)
         asyncio.ensure_future(limiter.peek("job"))
         await asyncio.sleep(0.01)
 

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import limitree
-from servers import PATIENT, redis_server
+from servers import PATIENT, redis_server, suspend
 
 JOBS = "schema: {job: {children: {'*': {limits: [0, 1, 60]}}}, free: {}}"
 
@@ -32,7 +32,7 @@ def test_threads_whose_store_dies():
     with redis_server() as (url, process):
         with limitree.Limiter(JOBS, url, timeout="2s") as limiter:
             limiter.ping()
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             threads = [threading.Thread(target=ask, args=[limiter])
                        for _ in range(8)]
             for thread in threads:
@@ -53,7 +53,7 @@ def test_tasks_whose_store_dies():
     async def main(url, process):
         async with limitree.AsyncLimiter(JOBS, url, timeout="2s") as limiter:
             await limiter.peek("job", "a")
-            process.send_signal(signal.SIGSTOP)
+            suspend(process)
             tasks = [asyncio.create_task(limiter.authorize("job", "a"))
                      for _ in range(50)]
             await asyncio.sleep(0.02)

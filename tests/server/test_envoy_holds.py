@@ -17,7 +17,7 @@ from proxy import Envoy, ask
 from service import PATIENT, ROOT, eventually, rls
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
+from servers import redis_server, suspend  # noqa: E402
 
 EXAMPLES = ROOT / "examples" / "envoy"
 SITE = (EXAMPLES / "concurrency" / "site.yaml").read_text("utf-8")
@@ -191,7 +191,7 @@ def test_a_client_that_goes_away_while_redis_is_asked(serve, counting):
                         "--set", f"timeout={PATIENT}s", limits=None)
         assert left_of(service) == MOST
         with running("concurrency", service, counting) as envoy:
-            os.kill(process.pid, signal.SIGSTOP)
+            suspend(process)
             try:
                 with socket.create_connection(
                         ("127.0.0.1", envoy.port)) as client_:
@@ -222,7 +222,7 @@ def test_a_call_that_is_cancelled_holds_nothing(serve, descriptors):
         other = rls.Descriptor()
         other.entries.add(key="other")
         assert left_of(service) == MOST
-        os.kill(process.pid, signal.SIGSTOP)
+        suspend(process)
         try:
             calls = [stub.ShouldRateLimit.future(
                 message(descriptor(f"r{i}"), other)) for i in range(3)]

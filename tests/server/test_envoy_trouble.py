@@ -13,7 +13,7 @@ from bootstrap import descriptor, key, route, tls_to
 from service import eventually
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
+from servers import redis_server, suspend  # noqa: E402
 
 TWO = """\
 domain: shop
@@ -40,8 +40,7 @@ def make_start(serve, descriptors):
 
 @contextlib.contextmanager
 def stopped(process):
-    os.kill(process.pid, signal.SIGSTOP)
-    os.waitpid(process.pid, os.WUNTRACED)  # until all threads have stopped
+    suspend(process)
     try:
         yield
     finally:

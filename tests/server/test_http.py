@@ -17,7 +17,7 @@ import pytest
 from service import eventually
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
+from servers import redis_server, suspend  # noqa: E402
 
 TRADE = {"paths": [["user", "alex", "trade"]]}
 LOOK = {**TRADE, "cost": 0}
@@ -290,7 +290,7 @@ def test_a_store_that_hangs(serve, redis, policy, status):
                     "timeout=300ms", "--set", f"on_store_error={policy}")
     with httpx.Client(base_url=service.http[0], timeout=60) as client:
         assert client.post("/v1/authorize", json=TRADE).status_code == 200
-        os.kill(process.pid, signal.SIGSTOP)
+        suspend(process)
         try:
             answer = client.post("/v1/authorize", json=TRADE)
             assert answer.status_code in (status, 503 if status > 500 else 0)
@@ -314,7 +314,7 @@ def test_clients_that_do_not_wait_for_redis(serve, redis):
     one = (f"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
            "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
-    os.kill(process.pid, signal.SIGSTOP)
+    suspend(process)
     try:
         gone, late = [[raw(service) for _ in range(5)] for _ in range(2)]
         for connection in gone + late:

@@ -10,7 +10,7 @@ import pytest
 from service import PATIENT, error_of, eventually, fails, request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import memcached  # noqa: E402
+from servers import memcached, suspend  # noqa: E402
 
 TRADE = ("user", "alex", "trade")
 
@@ -51,7 +51,7 @@ def test_while_it_hangs(serve, server, policy):
 
     source = answers()
     assert source is not None
-    os.kill(process.pid, signal.SIGSTOP)
+    suspend(process)
     try:
         if policy == "raise":
             code, _ = error_of(lambda: limiter.Authorize(

@@ -16,7 +16,7 @@ from service import request as asked
 from stopped_clock import StoppedClock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
+from servers import redis_server, suspend  # noqa: E402
 
 LIMITS = """\
 schema:
@@ -325,7 +325,7 @@ def test_a_client_that_has_gone_holds_nothing(serve):
         assert left(limiter) == [60, 1000, 2]  # connected
         ask = pb.ReserveRequest(paths=[path("key", "k1")],
                                 costs={"tokens": 400})
-        os.kill(process.pid, signal.SIGSTOP)
+        suspend(process)
         try:
             calls = [stub.Reserve.future(ask) for _ in range(2)]
             # Both have reached the service: the connection keeps the order.

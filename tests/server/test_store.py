@@ -15,7 +15,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from service import error_of, eventually, pb, pb_grpc, request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
+from servers import redis_server, suspend  # noqa: E402
 
 TRADE = ("user", "alex", "trade")
 
@@ -28,7 +28,7 @@ def make_redis():
 
 @contextlib.contextmanager
 def stopped(process):
-    os.kill(process.pid, signal.SIGSTOP)
+    suspend(process)
     try:
         yield
     finally:

@@ -19,7 +19,7 @@ from google.protobuf import json_format
 from service import PATIENT, eventually, rls
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, wait_for  # noqa: E402
+from servers import redis_server, suspend, wait_for  # noqa: E402
 
 DESCRIPTORS = """\
 domain: apis
@@ -101,7 +101,7 @@ class Redis:
 
     @contextlib.contextmanager
     def hanging(self):
-        os.kill(self.process.pid, signal.SIGSTOP)
+        suspend(self.process)
         try:
             yield
         finally:
