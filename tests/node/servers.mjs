@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,11 @@ export class RedisServer {
   }
 
   signal(name) {
+    const { pid } = this.#process;
     this.#process.kill(name);
+    if (name !== 'SIGSTOP' || process.platform !== 'linux') return;
+    // Until then, the server may answer on another processor.
+    while (!readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') T ')) ;
   }
 
   async kill() {
