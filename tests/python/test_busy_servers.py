@@ -20,7 +20,7 @@ from servers import redis_server, suspend
 from shared_files import DIES_WITH_PARENT
 from web_servers import gunicorn
 
-SECONDS = float(os.environ.get("LIMITREE_BUSY_SECONDS", "2"))
+SECONDS = float(os.environ.get("LIMITREE_BUSY_SECONDS", "1"))
 CONNECTIONS = 50
 DEADLINE = 0.05  # of a call to Redis, in seconds
 KINDS = {"gthread": ("-k", "gthread", "--threads", "8"),
@@ -145,7 +145,7 @@ async def pause_often(pid, pause):
     await asyncio.sleep(0.1)
 
 
-@pytest.mark.parametrize("pause", [0.06, 0.2, 0.5])
+@pytest.mark.parametrize("pause", [0.06, 0.5])
 @pytest.mark.parametrize("kind", KINDS)
 def test_pauses_of_the_server_are_not_those_of_redis(kind, pause):
     """The server pauses for longer than the deadline while Redis answers.  Each

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import django_site  # noqa: F401  its settings come first
@@ -45,13 +46,17 @@ def lines(caplog):
     return new
 
 
-@pytest.fixture(params=["redis", "shared"])
-def away(request):
+# One for all tests: to stop a process while it holds a lock takes a while.
+@pytest.fixture(scope="module", params=["redis", "shared"])
+def away(request, tmp_path_factory):
     """The URL of a store that fails."""
     if request.param == "redis":
         yield NOBODY
+    elif sys.platform != "linux":
+        pytest.skip("shm:// needs Linux")
     else:
-        shared = request.getfixturevalue("shared")
+        folder = tmp_path_factory.mktemp("away")
+        shared = f"shm://{folder}/shared?max_buckets=1000"
         with held(shared):
             yield shared
 
