@@ -97,8 +97,7 @@ void make_block(Limit* limit) {
 
 Limit block_for(const Limit& block, Duration time) {
   Limit limit = block;
-  limit.rate = {time, 1};
-  limit.period = time;
+  limit.rate = {time, 1};  // the period stays: a store may be chosen by it
   limit.mode = Mode::kEnforce;
   limit.index = Limit::kNoIndex;
   return limit;

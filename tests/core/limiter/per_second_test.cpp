@@ -44,6 +44,7 @@ schema:
         limits:
           - {name: s, count: 4, period: 1s, hold: 1m}
           - {name: c, concurrent: 1, hold: 1m}
+  shut: {limits: {block: true}}
 )";
 
 // The limit of an hour above.
@@ -129,6 +130,16 @@ TEST_F(PerSecond, EachLimitIsInItsPlace) {
   const std::vector<std::string_view> path = {"user", "alex"};
   EXPECT_TRUE(limiter_->reset(path, Forget::kLeaf).ok());
   EXPECT_EQ(left("alex"), std::pair(std::int64_t{4}, std::int64_t{6}));
+}
+
+// However short it is, where requests look for it.
+TEST_F(PerSecond, ABlockIsInTheMainStore) {
+  make();
+  const std::vector<std::string_view> path = {"shut"};
+  ASSERT_TRUE(limiter_->block(path, std::chrono::hours(1)).ok());
+  ASSERT_TRUE(limiter_->block(path, std::chrono::seconds(1)).ok());
+  EXPECT_EQ(keys(other_), "");
+  EXPECT_EQ(decide({"shut"}).decision.retry_after, std::chrono::seconds(1));
 }
 
 // Whichever of the two denies, neither is charged in the end.
