@@ -99,7 +99,8 @@ class MixedLevel {
   // See Demand::alone.
   static bool is_alone(const Plan& plan, const Level& level) {
     return plan.levels.size() == 1 && !plan.denied &&
-           is_asked(plan.operation) && is_charged(level.mode);
+           is_asked(plan.operation) && is_charged(level.mode) &&
+           !counts_denials(level.limit->charge);
   }
   static std::int64_t micros_of(Instant at) {
     return at.time_since_epoch() / kMicrosecond;

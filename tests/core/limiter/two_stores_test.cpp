@@ -43,6 +43,7 @@ class Trees {
   std::string limit(int number) {
     static const char* const kModes[] = {"enforce", "enforce", "enforce",
                                          "shadow", "check"};
+    const std::string mode = kModes[pick(5)];
     static const std::vector<std::string> windows = [] {
       std::vector<std::string> all = {
           "fixed_window, align: first",
@@ -69,8 +70,11 @@ class Trees {
            (mixed_ && pick(4) == 0 ? ", overrun: {percent: 50, when: idle}"
                                    : "") +
            ", cost: " + std::to_string(pick(4) == 0 ? pick(3) : 1) +
-           ", mode: " + kModes[pick(5)] +
-           (pick(6) == 0 ? ", charge: independent" : "") + "}";
+           ", mode: " + mode +
+           (pick(6) == 0                      ? ", charge: independent"
+            : pick(8) == 0 && mode != "check" ? ", charge: denials"
+                                              : "") +
+           "}";
   }
 
   std::string body(int depth, bool ip) {
@@ -78,7 +82,8 @@ class Trees {
     if (ip) text += "key: ip, ";
     text += "limits: [";
     const int limits = pick(3);
-    for (int i = 0; i < limits; ++i) text += (i > 0 ? ", " : "") + limit(i);
+    for (int i = 0; i < limits; ++i) text += limit(i) + ", ";
+    if (pick(8) == 0) text += "{block: true}";
     text += "]";
     if (depth > 0) {
       text += ", children: {";
@@ -133,6 +138,7 @@ TEST(TwoStores, SayTheSame) {
       Operation::kPeek};
   int decided = 0;
   int cached = 0;
+  int blocked = 0;
   for (int round = 0; round < 80; ++round) {
     const std::string yaml = Trees(&random, round % 4 >= 2).any();
     SCOPED_TRACE(yaml);
@@ -228,10 +234,23 @@ TEST(TwoStores, SayTheSame) {
         ASSERT_TRUE(memory.reset(path_costs[0].path, leaf).ok());
         ASSERT_TRUE(redis.reset(path_costs[0].path, leaf).ok());
       }
+      if (random() % 10 == 0) {
+        const Path path = path_costs[0].path;
+        const Duration time = std::chrono::milliseconds(1 + random() % 9000);
+        const Status block = memory.block(path, time);
+        ASSERT_EQ(block.code(), redis.block(path, time).code()) << i;
+        blocked += block.ok() ? 1 : 0;
+      }
+      if (random() % 40 == 0) {
+        const Path path = path_costs[0].path;
+        ASSERT_EQ(memory.reset(path, Forget::kBlock).code(),
+                  redis.reset(path, Forget::kBlock).code());
+      }
     }
   }
   EXPECT_GT(decided, 2000);
   EXPECT_GT(cached, 50);
+  EXPECT_GT(blocked, 100);
 }
 
 }  // namespace
