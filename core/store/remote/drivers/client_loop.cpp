@@ -86,8 +86,8 @@ ClientLoop::~ClientLoop() {
 int ClientLoop::fd() {
   const std::lock_guard lock(client_->mutex());
   if (poller_ == nullptr || poller_->fd() == -1) {
-    poller_ = std::make_unique<Poller>();
-    poller_->wake();  // something may have been started
+    poller_ = std::make_shared<Poller>();  // a run may still use the old one
+    poller_->wake();                       // something may have been started
     if (next_run_ != Monotonic::max()) poller_->set_timer(next_run_);
   }
   return poller_->fd();
@@ -117,7 +117,9 @@ void ClientLoop::set_time_limit(Duration limit) {
 
 std::optional<Duration> ClientLoop::until_run() {
   const std::lock_guard lock(client_->mutex());
-  if (!started_.empty() || answered_.first != nullptr) return Duration::zero();
+  if (must_run_ || !started_.empty() || answered_.first != nullptr) {
+    return Duration::zero();
+  }
   if (under_way_ == 0) return std::nullopt;
   return std::max<Duration>(next_run_ - steady_now(), Duration::zero());
 }
@@ -154,7 +156,10 @@ void ClientLoop::turn() {
       }
     }
   } catch (...) {
-    set_timer();  // the next run does the rest
+    set_timer();
+    const std::lock_guard lock(client_->mutex());
+    must_run_ = true;  // it does the rest
+    if (poller_ != nullptr) poller_->wake();
     throw;
   }
   set_timer();
@@ -162,10 +167,11 @@ void ClientLoop::turn() {
 
 // Clears the wake-up before it takes what caused it.
 void ClientLoop::poll() {
-  Poller* poller = nullptr;
+  std::shared_ptr<Poller> poller;
   {
     const std::lock_guard lock(client_->mutex());
-    poller = poller_.get();
+    must_run_ = false;
+    poller = poller_;
   }
   std::array<Poller::Ready, 4> ready;
   if (poller != nullptr && poller->fd() != -1) poller->poll(ready);
@@ -210,7 +216,8 @@ void ClientLoop::handle_answers() {
 ClientLoop::Job* ClientLoop::new_job() {
   if (free_.empty()) {
     jobs_.push_back(std::make_unique<Job>(this));
-    free_.reserve(jobs_.size());
+    // finish() finds room for all.
+    if (free_.capacity() < jobs_.size()) free_.reserve(2 * jobs_.size());
     free_.push_back(jobs_.back().get());
   }
   Job* const job = free_.back();
@@ -236,13 +243,19 @@ bool ClientLoop::send(Job* job) {
     job->outcome = Outcome::timed_out(false);
     return false;
   }
+  Command command{0, std::string(job->task()->bytes()),
+                  job->deadline.at() - now_};
+  if (commands_.size() == commands_.capacity()) {
+    commands_.reserve(2 * commands_.size() + 1);
+  }
+  // From here on it is sent, or refused.
   if (std::optional<Outcome> refused = client_->begin(job)) {
     job->outcome = std::move(*refused);
     return false;
   }
   job->state = Job::State::kSent;
-  commands_.push_back({job->token(), std::string(job->task()->bytes()),
-                       job->deadline.at() - now_});
+  command.token = job->token();
+  commands_.push_back(std::move(command));
   return true;
 }
 
@@ -260,6 +273,7 @@ void ClientLoop::expire(Job* job) {
   switch (job->state) {
     case Job::State::kSent:
       if (!client_->forget(*job)) return;  // it is answered after all
+      job->state = Job::State::kTaken;
       job->outcome = Outcome::timed_out(true);
       client_->settle(*job, job->task(), &job->outcome);
       break;
@@ -316,6 +330,7 @@ void ClientLoop::after_fork_in_child() {
   commands_.clear();
   under_way_ = 0;
   next_run_ = Monotonic::max();
+  must_run_ = false;
   poller_.reset();
   run_mutex_.unlock();
 }

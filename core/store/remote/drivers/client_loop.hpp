@@ -107,8 +107,9 @@ class ClientLoop final : public TaskLoop, private ForkGuard {
   // Guarded by the mutex of the client.
   std::vector<Started> started_;
   Queue answered_;
-  std::unique_ptr<Poller> poller_;  // gone only with both held
+  std::shared_ptr<Poller> poller_;
   Monotonic next_run_ = Monotonic::max();
+  bool must_run_ = false;  // memory ran out in the last run
   Duration time_limit_ = Duration::max();
   bool wakes_ = true;
 };
