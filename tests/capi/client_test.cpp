@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capi/capi_redis.hpp"
+#include "io/descriptor_limit.hpp"
 
 namespace client_test {
 namespace {
@@ -317,6 +318,12 @@ TEST_F(CapiClient, Garbage) {
        "oom"},
       {LIMITREE_REPLY_ERROR, "OOM no memory", LIMITREE_STORE_UNAVAILABLE,
        "oom"},
+      {LIMITREE_REPLY_ERROR, "OOM " + std::string(2 << 20, 'x'),
+       LIMITREE_STORE_UNAVAILABLE, "oom"},
+      {LIMITREE_REPLY_LOST, std::string(2 << 20, 'x'), LIMITREE_STORE_TIMEOUT,
+       "lost"},
+      {LIMITREE_REPLY_UNSENT, "no\nroute\0" + std::string(5000, '\n'),
+       LIMITREE_STORE_UNAVAILABLE, "lost"},
       {LIMITREE_REPLY_ERROR, "MOVED 1 127.0.0.1:7", LIMITREE_STORE_UNAVAILABLE,
        "moved"},
       {LIMITREE_REPLY_ERROR, "READONLY", LIMITREE_STORE_UNAVAILABLE,
@@ -334,6 +341,8 @@ TEST_F(CapiClient, Garbage) {
     EXPECT_EQ(authorize("alex"), one.status) << message_;
     EXPECT_EQ(reason_, one.reason);
     EXPECT_EQ(sent, 1);
+    EXPECT_LT(message_.size(), 20'000U);
+    EXPECT_EQ(message_.find('\n'), std::string::npos);
   }
   make();
   client_.at_once = nullptr;
@@ -358,6 +367,66 @@ TEST_F(CapiClient, PolicyOfOutages) {
     allowed += decision_.limited == 0 ? 1 : 0;
   }
   EXPECT_EQ(allowed, 6);
+}
+
+// Each of them makes a poller that has none.
+TEST_F(CapiClient, NoDescriptorIsLeft) {
+  make();
+  begin("alex", 1);
+  {
+    const limitree::DescriptorLimit none(0);
+    EXPECT_EQ(limitree_loop_fd(limiter_.get()), -1);
+    std::thread host([&] {
+      for (int i = 0; i < 1000; ++i) limitree_loop_run(limiter_.get());
+    });
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_EQ(limitree_loop_fd(limiter_.get()), -1);
+    }
+    host.join();
+  }
+  EXPECT_GE(limitree_loop_fd(limiter_.get()), 0);
+  finish(1);
+  EXPECT_EQ(inbox_.status[1], LIMITREE_OK);
+}
+
+// Whatever is answered twice, late or never, each call ends once, and nothing
+// is kept.
+TEST_F(CapiClient, AnswersInAnyOrder) {
+  make({{"timeout", "1s"}});
+  begin("warm", 0);
+  finish(0);
+  std::vector<Sent> sent;
+  std::size_t answered = 0;
+  constexpr int kRounds = 20;
+  constexpr std::uintptr_t kEach = 50;
+  for (std::uintptr_t id = 1; id <= kRounds * kEach; ++id) {
+    ASSERT_EQ(start(limiter_.get(), "user" + std::to_string(id), id,
+                    &decision_),
+              LIMITREE_PENDING);
+    if (id % kEach != 0) continue;
+    limitree_loop_run(limiter_.get());
+    for (Sent& one : client_.take()) sent.push_back(std::move(one));
+    // From two threads: some are answered by both.
+    const auto answer_from = [&](std::size_t first) {
+      for (std::size_t i = first; i < sent.size(); i += 2) {
+        limitree_client_reply(limiter_.get(), sent[i].token,
+                              LIMITREE_REPLY_ERROR, str("ERR no"));
+        limitree_client_reply(limiter_.get(), sent[sent.size() - 1 - i].token,
+                              LIMITREE_REPLY_ERROR, str("OTHER"));
+      }
+    };
+    std::thread other(answer_from, std::size_t{0});
+    answer_from(1);
+    other.join();
+    answered += sent.size();
+    sent.clear();
+    limitree_loop_run(limiter_.get());
+  }
+  EXPECT_GT(answered, kEach) << "they were not tried";
+  for (std::uintptr_t id = 1; id <= kRounds * kEach; ++id) {
+    EXPECT_EQ(inbox_.calls[id], 1) << id;
+  }
+  EXPECT_EQ(limitree_loop_until_run(limiter_.get()), -1);
 }
 
 TEST_F(CapiClient, FreeingCancels) {
