@@ -400,9 +400,9 @@ TEST_F(CapiClient, AnswersInAnyOrder) {
   constexpr int kRounds = 20;
   constexpr std::uintptr_t kEach = 50;
   for (std::uintptr_t id = 1; id <= kRounds * kEach; ++id) {
-    ASSERT_EQ(start(limiter_.get(), "user" + std::to_string(id), id,
-                    &decision_),
-              LIMITREE_PENDING);
+    ASSERT_EQ(
+        start(limiter_.get(), "user" + std::to_string(id), id, &decision_),
+        LIMITREE_PENDING);
     if (id % kEach != 0) continue;
     limitree_loop_run(limiter_.get());
     for (Sent& one : client_.take()) sent.push_back(std::move(one));

@@ -49,7 +49,7 @@ DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)
   usages_.resize(whole.usages_.size());
   const Group& group = whole.groups_[slot];
   for (const std::uint32_t i : whole.levels_of(group)) order_.push_back(i);
-  groups_.push_back({group.place, 0, group.count, false});
+  groups_.push_back({group.place, 0, group.count});
 }
 
 // A store that is not a cluster has one slot, and nothing is sorted.
@@ -58,7 +58,7 @@ void DecideTask::group_levels(const Router& router) {
   for (std::uint32_t i = 0; i < count; ++i) order_.push_back(i);
   if (settings_.url.topology != Topology::kCluster &&
       settings_.per_second == nullptr) {
-    groups_.push_back({{}, 0, count, false});
+    groups_.push_back({{}, 0, count});
     return;
   }
   InlineVector<Place, 6> places;
@@ -74,7 +74,7 @@ void DecideTask::group_levels(const Router& router) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const Place place = places[order_[i]];
     if (groups_.empty() || groups_.back().place != place) {
-      groups_.push_back({place, i, 0, false});
+      groups_.push_back({place, i, 0});
     }
     ++groups_.back().count;
   }
@@ -95,7 +95,7 @@ std::size_t DecideTask::parts() const {
 Task::Step DecideTask::start() { return decide_group(); }
 
 Task::Step DecideTask::decide_group() {
-  if (group_ == groups_.size()) return denied_ ? give_back() : Step{};
+  if (group_ == groups_.size()) return denied_ ? follow_up() : Step{};
   const Group& group = groups_[group_];
   return send(operation_, levels_of(group), group.place);
 }
@@ -124,12 +124,12 @@ Joinable DecideTask::joinable() const {
 
 Task::Step DecideTask::answered(Outcome outcome) {
   if (outcome.failure != Failure::kNone) return retry(outcome);
-  return refunding_ ? give_back() : decided();
+  return following_up_ ? follow_up() : decided();
 }
 
 // The levels' debts are kept as they are read.
 bool DecideTask::accepts(const Outcome& outcome) {
-  if (refunding_) return true;
+  if (following_up_) return true;
   return Call::read_reply(redis_reply(outcome), plan_,
                           levels_of(groups_[group_]), &charged_, &usages_)
       .ok();
@@ -156,50 +156,63 @@ Task::Step DecideTask::decided() {
   Group& group = groups_[group_++];
   if (is_asked(operation_)) {
     denied_ |= denies(group);
+    group.allowed = !denied_;
     group.charged = charged_ && !denied_;
   }
   return decide_group();
 }
 
-// Gives back what groups were charged for a request that another one denied:
-// one call for each, and one more if units are held there.
-Task::Step DecideTask::give_back() {
-  refunding_ = true;
-  while (next_to_give_back()) {
+// Groups that were asked before one denied the request get back what they were
+// charged, and count the denial: one call for each of these, where there is
+// something to do.
+Task::Step DecideTask::follow_up() {
+  following_up_ = true;
+  while (next_follow_up()) {
     const Group& group = groups_[group_];
-    refunded_.clear();
-    for (const std::uint32_t i : levels_of(group)) {
-      const Level& level = plan_->levels[i];
-      const bool held =
+    const auto is_due = [&](const Level& level) {
+      if (!fits(level) || !is_joint(level.limit->charge)) return false;
+      const bool holds =
           operation_ == Operation::kReserve && level.limit->holds();
-      if (group.charged && held == cancels_ && fits(level) &&
-          is_joint(level.limit->charge) &&
-          !counts_denials(level.limit->charge)) {
-        refunded_.push_back(i);
+      const bool counts = counts_denials(level.limit->charge);
+      switch (follow_up_) {
+        case FollowUp::kRefund:
+          return group.charged && !holds && !counts;
+        case FollowUp::kCancel:
+          return group.charged && holds;
+        case FollowUp::kCount:
+          return group.allowed && denied_ && counts && is_charged(level.mode);
       }
+      return false;
+    };
+    due_.clear();
+    for (const std::uint32_t i : levels_of(group)) {
+      if (is_due(plan_->levels[i])) due_.push_back(i);
     }
-    if (refunded_.empty()) continue;
-    return cancels_ ? cancel(group.place)
-                    : send(Operation::kRefund,
-                           {refunded_.data(), refunded_.size()}, group.place);
+    if (due_.empty()) continue;
+    if (follow_up_ == FollowUp::kCancel) return cancel(group.place);
+    return send(follow_up_ == FollowUp::kRefund ? Operation::kRefund
+                                                : Operation::kAuthorize,
+                {due_.data(), due_.size()}, group.place);
   }
   return {};
 }
 
-// Goes on to what is held by a group, or to the group before it.
-bool DecideTask::next_to_give_back() {
-  cancels_ = !cancels_ && gives_back_ && operation_ == Operation::kReserve;
-  if (cancels_) return true;
+// Goes on to what else there is for a group, or to the group before it.
+bool DecideTask::next_follow_up() {
+  if (follow_up_ != FollowUp::kCount) {
+    follow_up_ = static_cast<FollowUp>(static_cast<int>(follow_up_) + 1);
+    return true;
+  }
   if (group_ == 0) return false;
   --group_;
-  gives_back_ = true;
+  follow_up_ = FollowUp::kRefund;
   return true;
 }
 
 // Settles what is held with nothing used.
 Task::Step DecideTask::cancel(const Place& place) {
   // send() may go on to others.
-  const std::vector<std::uint32_t> levels(refunded_.begin(), refunded_.end());
+  const std::vector<std::uint32_t> levels(due_.begin(), due_.end());
   std::vector<std::int64_t> costs;
   for (const std::uint32_t i : levels) {
     costs.push_back(std::exchange(plan_->levels[i].cost, 0));
@@ -214,8 +227,8 @@ Task::Step DecideTask::cancel(const Place& place) {
 // Charges that cannot be given back wear off by themselves: the request is
 // still denied.  An error stays an error, even if all could be given back.
 Task::Step DecideTask::fail(Status status, bool in_time) {
-  if (status_.ok() && !refunding_) status_ = std::move(status);
-  return in_time ? give_back() : Step{};
+  if (status_.ok() && !following_up_) status_ = std::move(status);
+  return in_time ? follow_up() : Step{};
 }
 
 Status DecideTask::conclude() {

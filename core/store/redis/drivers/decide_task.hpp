@@ -66,8 +66,11 @@ class DecideTask final : public Task {
     Place place;
     std::uint32_t first;
     std::uint32_t count;
-    bool charged;  // may hold charges that are void if another group denies
+    bool allowed = false;  // and all before it: it has counted no denial
+    bool charged = false;  // may hold charges that are void if another denies
   };
+  // In this order.
+  enum class FollowUp : std::uint8_t { kRefund, kCancel, kCount };
 
   void group_levels(const Router& router);
   LevelSet levels_of(const Group& group) const;
@@ -75,8 +78,8 @@ class DecideTask final : public Task {
   bool any_joint(LevelSet levels) const;
   Step decide_group();
   Step decided();
-  Step give_back();
-  bool next_to_give_back();
+  Step follow_up();
+  bool next_follow_up();
   Step cancel(const Place& place);
   Step send(Operation operation, LevelSet levels, const Place& place);
   Step retry(const Outcome& outcome);
@@ -90,13 +93,12 @@ class DecideTask final : public Task {
   Usages usages_;                         // of levels that are not plain
   InlineVector<std::uint32_t, 6> order_;  // levels, group after group
   InlineVector<Group, 1> groups_;
-  std::size_t group_ = 0;    // the one under way
-  bool charged_ = false;     // by the call under way
-  bool denied_ = false;      // by one of the groups so far, or by the caller
-  bool refunding_ = false;   // the call under way gives back
-  bool gives_back_ = false;  // groups_[group_] is the one that gets back
-  bool cancels_ = false;     // what is held, instead of what was charged
-  InlineVector<std::uint32_t, 6> refunded_;  // its levels
+  std::size_t group_ = 0;      // the one under way
+  bool charged_ = false;       // by the call under way
+  bool denied_ = false;        // by one of the groups so far, or by the caller
+  bool following_up_ = false;  // the call under way does
+  FollowUp follow_up_ = FollowUp::kCount;  // of groups_[group_], the last one
+  InlineVector<std::uint32_t, 6> due_;     // its levels
   Call call_;
   bool with_text_ = false;  // EVAL rather than EVALSHA
   std::string_view bytes_;

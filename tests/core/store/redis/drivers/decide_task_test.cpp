@@ -181,6 +181,48 @@ TEST_F(DecideTaskTest, GivesBackWhatWasChargedBeforeADenial) {
   EXPECT_EQ(debt("c"), Duration(0));
 }
 
+// In whatever order they are asked.
+TEST_F(DecideTaskTest, CountsDenialsOfLaterSlots) {
+  Limit counts =
+      limit_of(std::chrono::hours(1), 1, Mode::kEnforce, Charge::kDenials);
+  counts.suffix = "#counts";
+  const auto counted = [&](std::string_view name) {
+    const auto peek = plan_of(Operation::kPeek, {name}, {&counts}, 0);
+    EXPECT_TRUE(run(peek.get()).ok());
+    return peek->levels[0].debt;
+  };
+  in_order({"a", "b", "c", "d"});
+  ASSERT_TRUE(run(plan_of(Operation::kSpend, {"c"}, {&tight_}).get()).ok());
+  const auto plan = plan_of(Operation::kAuthorize, {"a", "a", "b", "c", "d"},
+                            {&counts, &wide_, &counts, &tight_, &counts});
+  sent_ = 0;
+  ASSERT_TRUE(run(plan.get()).ok());
+  EXPECT_EQ(aggregate(*plan).retry_after, std::chrono::hours(1));
+  EXPECT_EQ(sent_, 7) << "four slots, two counts, and a refund";
+  EXPECT_EQ(debt("a"), Duration(0));
+  for (const std::string_view name : {"a", "b", "d"}) {
+    EXPECT_EQ(counted(name), std::chrono::hours(1)) << name;
+  }
+  // A request that is allowed counts none.
+  const auto other =
+      plan_of(Operation::kAuthorize, {"e", "f"}, {&counts, &wide_});
+  sent_ = 0;
+  ASSERT_TRUE(run(other.get()).ok());
+  EXPECT_EQ(sent_, 2);
+  EXPECT_EQ(counted("e"), Duration(0));
+  // Nor does one that fails.
+  int calls = 0;
+  const auto fails =
+      plan_of(Operation::kAuthorize, {"e", "f"}, {&counts, &wide_});
+  const Status status =
+      run(fails.get(), [&](const Task&) -> std::optional<Outcome> {
+        if (++calls == 2) return error_reply("OOM command not allowed");
+        return std::nullopt;
+      });
+  EXPECT_EQ(status.code(), Code::kStoreUnavailable);
+  EXPECT_EQ(counted("e"), Duration(0));
+}
+
 // After another slot has denied the request, a slot is charged nothing.  But if
 // it owes more than its limit holds, its debt is reduced to that.
 TEST_F(DecideTaskTest, HoldsWhatOwesTooMuchAfterADenial) {
@@ -293,7 +335,8 @@ TEST_F(DecideTaskTest, DecidesAsTheMemoryStoreDoes) {
   MemoryStore memory(1000, clock_.clock());
   std::vector<Limit> limits;
   for (const Mode mode : {Mode::kEnforce, Mode::kShadow, Mode::kCheck}) {
-    for (const Charge charge : {Charge::kAllOrNothing, Charge::kIndependent}) {
+    for (const Charge charge :
+         {Charge::kAllOrNothing, Charge::kIndependent, Charge::kDenials}) {
       for (const std::int64_t capacity : {1, 3, 8}) {
         limits.push_back(
             limit_of(std::chrono::milliseconds(700), capacity, mode, charge));
