@@ -89,9 +89,10 @@ class Places<B> implements Server<Request, B> {
   }
 
   /** There is none yet; but the client may have gone. */
-  responseOf(request: Request) {
-    return { statusCode: 0, headersSent: false, getHeader: () => undefined,
-             closed: request.signal?.aborted === true };
+  responseOf(): undefined {}
+
+  signalOf({ signal }: Request): AbortSignal | undefined {
+    return signal;
   }
 
   whyNoAddress(request: Request): string | undefined {

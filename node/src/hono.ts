@@ -64,6 +64,8 @@ const HONO: Server<Context, undefined> = {
     advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
   requestOf,
   responseOf: (context) => nodeOf(context.env).outgoing,
+  signalOf: ({ env, req }) => nodeOf(env).incoming !== undefined ? undefined
+    : req.raw?.signal,
   whyNoAddress(context) {
     if (nodeOf(context.env).incoming !== undefined) return undefined;
     return typeof context.req?.header === 'function'

@@ -219,6 +219,47 @@ describe('the client', () => {
   });
 });
 
+describe('a client that is slowed down', () => {
+  const options = { limit: 1000, delayAfter: 1, maxDelayed: 1,
+                    delayMs: 3_600_000, maxDelayMs: 86_400_000 };
+  const apps = {
+    fetch: (more) => hourly(1000, { ...options, ...more }).wrap(hello),
+    hono(more) {
+      const app = new Hono();
+      app.onError((_, context) => context.text('an error', 500));
+      app.use(limitHono({ windowMs: '1h', keyGenerator: () => 'key', ...options,
+                        ...more }));
+      app.get('*', hello);
+      return (request) => app.fetch(request);
+    },
+  };
+  for (const [name, of] of Object.entries(apps)) {
+    it(`does not wait any more when it goes, by ${name}`, async () => {
+      const serve = of({});
+      assert.equal((await serve(new Request(URL))).status, 200);
+      for (let i = 0; i < 3; ++i) {
+        const going = new AbortController();
+        const waiting = serve(new Request(URL, { signal: going.signal }));
+        // There is room for one: another one is denied while it waits.
+        assert.equal((await serve(new Request(URL))).status, 429);
+        going.abort();
+        assert.equal((await waiting).status, 499);
+      }
+    });
+
+    it(`does not begin to if it has gone, by ${name}`, async () => {
+      const going = new AbortController();
+      const serve = of({ delayAfter: 0, async keyGenerator() {
+        going.abort();
+        return 'key';
+      } });
+      const answer =
+        await serve(new Request(URL, { signal: going.signal }));
+      assert.equal(answer.status, 499);
+    });
+  }
+});
+
 describe('a failing store', () => {
   const store = 'redis+unix:///nowhere/redis.sock';
   const logger = { warn() {} };

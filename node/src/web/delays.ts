@@ -18,6 +18,9 @@ const MOST_WAITING = 1000;
 interface Connection {
   readonly response: Answer | undefined;
   readonly socket: object | undefined;
+  readonly signal: AbortSignal | undefined;
+  /** Whether its client has gone before: then nothing tells it any more. */
+  readonly hasGone: boolean;
 }
 
 function whole(value: unknown, name: string, most: number): number {
@@ -77,7 +80,7 @@ export class Delays<A, B> {
   async wait(
     info: RateLimitInfo,
     ms: number,
-    { response, socket }: Connection,
+    connection: Connection,
     charger: Charger,
   ): Promise<RateLimitInfo> {
     if (this.#waiting >= this.#mostWaiting) {
@@ -86,7 +89,7 @@ export class Delays<A, B> {
     }
     ++this.#waiting;
     try {
-      await sleep(ms, response, socket);
+      await sleep(ms, connection);
       return info;
     } catch (error) {
       if (info.reservation !== undefined) void charger.giveBack(info);
@@ -99,18 +102,25 @@ export class Delays<A, B> {
 
 function sleep(
   ms: number,
-  response: Answer | undefined,
-  socket: object | undefined,
+  { response, socket, signal, hasGone }: Connection,
 ): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const end = () => {
+      clearTimeout(timer);
       stop?.();
+      signal?.removeEventListener('abort', leave);
+    };
+    const leave = () => {
+      end();
+      reject(new LimitreeError('LIMITREE_CANCELLED', 'the client has gone'));
+    };
+    const timer = setTimeout(() => {
+      end();
       resolve();
     }, ms);
-    const stop = whenEnded(response, socket, () => {
-      clearTimeout(timer);
-      reject(new LimitreeError('LIMITREE_CANCELLED', 'the client has gone'));
-    });
+    const stop = whenEnded(response, socket, leave);
+    signal?.addEventListener('abort', leave);
+    if (hasGone) leave();
   });
 }
 

@@ -115,9 +115,10 @@ export class Gate<A extends object, B> {
     const info = await this.#decide(a, b);
     const ms = info === undefined ? 0 : delays.msOf(info, a, b);
     if (ms === 0) return info;
-    const { requestOf, responseOf } = this.#server;
+    const server = this.#server;
     return delays.wait(info!, ms, {
-      response: responseOf(a, b), socket: requestOf(a)?.socket }, this);
+      response: server.responseOf(a, b), socket: server.requestOf(a)?.socket,
+      signal: server.signalOf?.(a), hasGone: this.hasGone(a, b) }, this);
   }
 
   #keep(
@@ -195,7 +196,8 @@ export class Gate<A extends object, B> {
   /** Whether the client has gone, so that nobody needs an answer. */
   hasGone(a: A, b: B): boolean {
     return hasGone(this.#server.requestOf(a)) ||
-      isOver(this.#server.responseOf(a, b));
+      isOver(this.#server.responseOf(a, b)) ||
+      this.#server.signalOf?.(a)?.aborted === true;
   }
 
   #decide(a: A, b: B): Maybe<RateLimitInfo | undefined> {
