@@ -100,7 +100,7 @@ export class Attempt {
 /** Limits of failed logins, of accounts and addresses. */
 export class Logins {
   readonly limiter: Limiter;
-  readonly #secret: string | Uint8Array;
+  readonly #key: Uint8Array;
   readonly #name: string;
 
   private constructor(
@@ -109,7 +109,8 @@ export class Logins {
     name: string,
   ) {
     this.limiter = limiter;
-    this.#secret = secret;
+    // Accounts of another name are those of others, with the same secret.
+    this.#key = hmac(secret, name).digest();
     this.#name = name;
   }
 
@@ -175,9 +176,12 @@ export class Logins {
   }
 
   #signature(account: string, id: string): string {
-    return crypto().createHmac('sha256', this.#secret as Crypto.BinaryLike)
-      .update(`${id}.${account}`).digest('base64url');
+    return hmac(this.#key, `${id}.${account}`).digest('base64url');
   }
+}
+
+function hmac(key: string | Uint8Array, text: string): Crypto.Hmac {
+  return crypto().createHmac('sha256', key as Crypto.BinaryLike).update(text);
 }
 
 function checkSecret(secret: unknown): void {

@@ -13,7 +13,6 @@ docs/logins.md says why nobody can lock the owner of an account out.
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import secrets
 from typing import Any
@@ -98,21 +97,33 @@ class Logins:
     accounts together, ``device`` what a known device may fail at the account
     that it has logged in to before.  They are limits as in a limits.yaml.
 
-    Raises ConfigError if they are not valid, or if `name` is taken, and
-    ValueError for a short secret.
+    Raises ConfigError if they are not valid, or if `name` is taken,
+    ValueError for a short secret, and TypeError for no secret, or for the other
+    kind of limiter.
     """
+
+    _awaited = False
 
     def __init__(self, limiter: Limiter | AsyncLimiter, *, secret: bytes | str,
                  pair: Any = PAIR, account: Any = ACCOUNT,
                  address: Any = ADDRESS, device: Any = DEVICE,
                  name: str = "login") -> None:
+        if isinstance(limiter, AsyncLimiter) is not self._awaited:
+            raise TypeError(
+                "AsyncLogins needs an AsyncLimiter: use Logins"
+                if self._awaited else
+                "Logins cannot await an AsyncLimiter: use AsyncLogins")
         if isinstance(secret, str):
             secret = secret.encode()
+        if not isinstance(secret, (bytes, bytearray)):
+            raise TypeError("secret must be str or bytes, is "
+                            f"{type(secret).__name__}")
         if len(secret) < _LEAST_SECRET:
             raise ValueError(f"secret must have at least {_LEAST_SECRET} bytes,"
                              f" has {len(secret)}")
         self.limiter: Any = limiter
-        self._secret = secret
+        # Accounts of another name are those of others, with the same secret.
+        self._key = hmac.digest(secret, name.encode(), "sha256")
         self._name = name
         by_address = {"key": "ip", "children": {"*": {"limits": pair}}}
         limiter.put(name, {"children": {
@@ -155,12 +166,14 @@ class Logins:
             signature, self._signature(account, number))
 
     def _signature(self, account: str, number: str) -> str:
-        return _text(hmac.new(self._secret, f"{number}.{account}".encode(),
-                              hashlib.sha256).digest())
+        return _text(hmac.digest(self._key, f"{number}.{account}".encode(),
+                                 "sha256"))
 
 
 class AsyncLogins(Logins):
     """The same with an AsyncLimiter; its methods are awaited."""
+
+    _awaited = True
 
     async def attempt(  # type: ignore[override]
             self, account: str, address: str, device: str | None = None

@@ -76,6 +76,15 @@ describe('logins', () => {
     assert.equal(known.isKnown, true);
   });
 
+  it('takes no tokens of accounts elsewhere, with the same secret', async () => {
+    const admins = await Logins.of(limiter, { secret: SECRET, name: 'admins' });
+    const device = await (await logins.attempt('alex', '192.0.2.9')).succeed();
+    for (const [where, known] of [[admins, false], [logins, true]]) {
+      const attempt = await where.attempt('alex', '192.0.2.1', { device });
+      assert.equal(attempt.isKnown, known);
+    }
+  });
+
   it('lets no guesses through that come at once', async () => {
     const all = await Promise.all(Array.from({ length: 400 }, () =>
       logins.attempt('alex', '192.0.2.1')));

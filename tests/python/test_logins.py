@@ -87,6 +87,14 @@ def test_tokens_are_of_one_account(limiter):
     assert logins.attempt("attacker", "192.0.2.9", device).is_known
 
 
+def test_tokens_are_of_one_name(limiter):
+    logins = Logins(limiter, secret=SECRET)
+    admins = Logins(limiter, secret=SECRET, name="admins")
+    device = logins.attempt("alex", "192.0.2.9").succeed()
+    assert not admins.attempt("alex", "192.0.2.1", device).is_known
+    assert logins.attempt("alex", "192.0.2.1", device).is_known
+
+
 def test_guesses_at_once_do_not_slip_through(limiter):
     logins = Logins(limiter, secret=SECRET)
     allowed = []
@@ -119,6 +127,12 @@ def test_async():
 def test_mistakes(limiter):
     with pytest.raises(ValueError, match="at least 16 bytes, has 5"):
         Logins(limiter, secret="short")
+    with pytest.raises(TypeError, match="str or bytes, is NoneType"):
+        Logins(limiter, secret=None)
+    with pytest.raises(TypeError, match="use Logins$"):
+        AsyncLogins(limiter, secret=SECRET)
+    with pytest.raises(TypeError, match="use AsyncLogins$"):
+        Logins(AsyncLimiter(SITE), secret=SECRET)
     with pytest.raises(ConfigError):
         Logins(limiter, secret=SECRET, pair="5 or so")
     Logins(limiter, secret=SECRET)
