@@ -30,7 +30,10 @@ const NAMES = ['limit', 'windowMs', 'limiter', 'path', 'maxWait', 'maxQueue',
 
 function limiterOf(options: LimitFetchOptions): Limiter {
   const { limit, windowMs = 1000, limiter } = options;
-  if (limiter !== undefined) return limiter;
+  if (limiter !== undefined) {
+    if (typeof limiter?.wait === 'function') return limiter;
+    throw new ConfigError([`limiter must be a Limiter, is ${shown(limiter)}`]);
+  }
   if (!Number.isSafeInteger(limit) || limit! < 1) {
     throw new ConfigError(['limit must be a whole number greater than 0, is ' +
       `${shown(limit)}; or give limiter`]);
@@ -63,6 +66,10 @@ export function limitFetch(options: LimitFetchOptions): typeof fetch {
   checkNames(options, NAMES, '{limit: 10}');
   const limiter = limiterOf(options);
   const { path: pathOf, maxQueue, fetch: send = fetch } = options;
+  for (const [name, one] of Object.entries({ path: pathOf, fetch: send })) {
+    if (one === undefined || typeof one === 'function') continue;
+    throw new ConfigError([`${name} must be a function, is ${shown(one)}`]);
+  }
   const maxMs = msOf(options.maxWait ?? 60_000, 'maxWait');
   const pauses = new RetryAfter();
 

@@ -9,7 +9,7 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** The milliseconds in Retry-After: seconds, or a date; 0 for anything else. */
 function msOfHeader(text: string | null): number {
   if (text === null) return 0;
-  if (/^\s*\d{1,9}\s*$/.test(text)) return Number(text) * 1000;
+  if (/^\s*\d+\s*$/.test(text)) return Number(text) * 1000;
   const ms = Date.parse(text) - Date.now();
   return ms > 0 ? ms : 0;
 }

@@ -75,6 +75,13 @@ describe('limitFetch', () => {
       await assert.rejects(waits, /enough/);
       assert.equal(seen.length, 2);
     });
+    await serve([429], { 'Retry-After': '9'.repeat(400) },
+      async (url, seen) => {
+        const fetch = limitFetch({ limit: 100 });
+        await fetch(url);
+        assert.equal((await fetch(url)).status, 429);
+        assert.equal(seen.length, 1);
+      });
     const date = new Date(Date.now() + 3_600_000).toUTCString();
     await serve([503], { 'Retry-After': date }, async (url, seen) => {
       const fetch = limitFetch({ limit: 100 });
@@ -90,6 +97,9 @@ describe('limitFetch', () => {
       [{ limit: 1.5 }, /limit must be/], [{ limit: 1, wait: 5 }, /maxWait/],
       [{ limit: 1, maxWait: 'x' }, /maxWait/],
       [{ limit: 1, windowMs: '5' }, /windowMs must have a unit/],
+      [{ limiter: { limit: 1 } }, /limiter must be a Limiter, is an object/],
+      [{ limit: 1, path: ['host'] }, /path must be a function/],
+      [{ limit: 1, fetch: 'fetch' }, /fetch must be a function/],
     ]) {
       assert.throws(() => limitFetch(options), message);
     }
