@@ -97,7 +97,7 @@ const UNSENT_TEXT = /enableOfflineQueue options is false/;
 function* classesOf(error: Error): Generator<string> {
   for (let at: unknown = error; at !== null && at !== undefined;
        at = Object.getPrototypeOf(at)) {
-    const { name } = (at as object).constructor;
+    const name = (at as object).constructor?.name;
     yield name;
     if (name === 'Error') return;
   }
@@ -105,15 +105,24 @@ function* classesOf(error: Error): Generator<string> {
 
 /** What a client's error says about a command. */
 function failureOf(error: unknown): [number, string] {
+  try {
+    return readFailure(error);
+  } catch {
+    // Nobody would catch what an error throws that is read.
+    return [LOST, 'an error that cannot be read'];
+  }
+}
+
+function readFailure(error: unknown): [number, string] {
   if (!(error instanceof Error)) return [LOST, String(error)];
   const { message, code } = error as Error & { readonly code?: unknown };
   const names = [error.name, ...classesOf(error)];
   if (names.some((name) => /^(ReplyError|ErrorReply)$/.test(name))) {
-    return [ERROR, message];
+    return [ERROR, String(message)];
   }
   const isUnsent = error instanceof Unsent || UNSENT_TEXT.test(message) ||
     [...names, code].some((one) => UNSENT_ERRORS.test(String(one)));
-  return [isUnsent ? UNSENT : LOST, message || names[0]!];
+  return [isUnsent ? UNSENT : LOST, String(message || names[0])];
 }
 
 /** The most commands that a client has not answered. */
@@ -233,4 +242,11 @@ export function readStore(options: { readonly store?: unknown }): Store {
            store: `a client, ${client.constructor.name}`,
            client: [sender.flags, sender.soon],
            bind: (opened) => sender.bind(opened) };
+}
+
+/** Refuses a store that is no URL, such as a client. */
+export function checkUrl(store: unknown): void {
+  if (store === undefined || typeof store === 'string') return;
+  throw invalidArgument(
+    `store must be a URL such as "redis://127.0.0.1", is ${shown(store)}`);
 }

@@ -53,8 +53,10 @@ export function rateLimiter(options: RateLimiterOptions = {}): RateLimit {
       const next = nexts.get(context)!;
       const answer: unknown =
         await handler(context, next, { ...given, handler });
-      // next() resolves to something else.
-      return answer instanceof Response ? answer : context.res;
+      if (answer instanceof Response) return answer;
+      // next() resolves to something else.  Nothing at all is still a denial.
+      return context.finalized ? context.res
+        : new Response(null, { status: given.statusCode as never });
     } });
   const { getKey, resetKey } = limit;
 

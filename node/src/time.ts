@@ -27,6 +27,6 @@ const UNITS = [
 /** `60_000` as `"1 minute"`. */
 export function wordsOf(ms: number): string {
   const [unit, size] = UNITS.find(([, least]) => ms >= least) ?? UNITS[3];
-  const count = Math.round(ms / size);
+  const count = Math.max(1, Math.round(ms / size));
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
 }

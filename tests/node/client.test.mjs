@@ -139,6 +139,20 @@ for (const [answer, code, reason] of [
   });
 }
 
+it('errors that cannot be read end no program', async () => {
+  const nobody = error('x');
+  nobody.constructor = undefined;
+  for (const [answer, message] of [
+    [Object.create(null), /an error that cannot be read/],
+    [{ toString() { throw error('no'); } }, /an error that cannot be read/],
+    [Object.assign(error(''), { message: 5 }), /: 5$/], [nobody, /: x$/]]) {
+    const limiter = made(fake(() => Promise.reject(answer)));
+    await assert.rejects(limiter.authorize(['job']), {
+      code: 'LIMITREE_STORE_TIMEOUT', reason: 'lost', message });
+    await limiter.close();
+  }
+});
+
 it('a client that never answers', async () => {
   let asked = 0;
   const limiter = made(fake(() => { ++asked; return new Promise(() => {}); }),

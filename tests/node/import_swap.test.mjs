@@ -11,7 +11,9 @@ import { getRequestListener } from '@hono/node-server';
 import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
+import { Cluster } from 'ioredis';
 import Koa from 'koa';
+import { createClient } from 'redis';
 
 import expressDefault, * as erl from 'limitree/express-rate-limit';
 import fastifyDefault from 'limitree/fastify-rate-limit';
@@ -79,6 +81,17 @@ describe('what require() and import return', () => {
 });
 
 describe('limitree/express-rate-limit', () => {
+  it('says that a client is no store of counts', () => {
+    const store = { client: new Map() };
+    for (const [make, message] of [
+      [() => new erl.LimitreeStore({ store }), /must be a URL .*, is an object/],
+      [() => new RateLimiterRedis({ points: 1, duration: 1, store }),
+       /must be a URL .*, is an object/],
+      [() => erl.rateLimit({ store }), /give limiter: new Limiter\(\{/]]) {
+      assert.throws(make, message);
+    }
+  });
+
   it('knows names of older versions', async () => {
     const app = express();
     app.use(expressDefault({ max: 1, headers: false }));
@@ -178,6 +191,12 @@ describe('limitree/hono-rate-limiter', () => {
     await next();
   }));
 
+  it('denies what its handler does not answer', () => withApp({
+    limit: 1, handler: () => undefined,
+  }, async (get) => {
+    assert.deepEqual(await get.statuses(2), [200, 429]);
+  }));
+
   it('gives back what has failed', async () => {
     const counts = [];
     const store = {
@@ -261,6 +280,15 @@ describe('limitree/koa-ratelimit', () => {
     });
   });
 
+  it('lets nobody retry in 0 seconds', () => withApp({
+    driver: 'memory', max: 1, duration: 400, clock: () => T0,
+  }, async (get) => {
+    await get();
+    const { headers, text } = await get();
+    assert.deepEqual([headers.get('retry-after'), text],
+                     ['1', 'Rate limit exceeded, retry in 1 second.']);
+  }));
+
   it('has lists', () => withApp({
     driver: 'memory', max: 1, disableHeader: true,
     whitelist: async (context) => context.get('x-user') === 'good',
@@ -306,9 +334,27 @@ describe('limitree/koa-ratelimit', () => {
     });
   });
 
+  it('logs in as its client does', async () => {
+    await redis.command('ACL', 'SETUSER', 'bea', 'on', '>p@ss', '~*', '+@all');
+    const db = createClient({
+      url: 'redis://127.0.0.1:1', username: 'bea', password: 'p@ss',
+      socket: { path: redis.path } });
+    await redis.command('ACL', 'SETUSER', 'default', '-eval', '-evalsha');
+    try {
+      await withApp({ db, max: 1, timeout: PATIENT, onStoreError: 'raise',
+                      namespace: 'bea' }, async (get) =>
+        assert.deepEqual(await get.statuses(2), [200, 429]));
+    } finally {
+      await redis.command('ACL', 'SETUSER', 'default', '+@all');
+    }
+  });
+
   it('says what is wrong', () => {
     for (const [options, message] of [
-      [{}, /db is not set: give the URL/],
+      [{}, /db is not set: give the URL/], [{ db: null }, /db is not set/],
+      // The options of a cluster do not tell its nodes.
+      [{ db: new Cluster(['127.0.0.1'], { lazyConnect: true }) },
+       /db is a client of a cluster: give the URL/],
       [{ driver: 'disk' }, /driver must be memory or redis/],
       [{ driver: 'memory', max: 0 }, /limit must be a whole number/],
       [{ driver: 'memory', maxx: 5 }, /maxx/],
@@ -336,6 +382,10 @@ describe('limitree/rate-limiter-flexible', () => {
     assert.equal((await alone.set('a', 1, 60)).consumedPoints, 1);
     assert.equal((await alone.block('a', 5)).msBeforeNext, 5000);
     assert.equal(await alone.delete('a'), true);
+    const slow = Object.assign(new RateLimiterMemory(used), {
+      consume: () => new Promise((done) => setTimeout(done, 50, 'late')) });
+    const patient = { limiter: slow, timeoutMs: Infinity };
+    assert.equal(await new RLWrapperTimeouts(patient).consume('a'), 'late');
     const timeoutMs = 1;
     await assert.rejects(
       new RLWrapperTimeouts({ limiter: late, timeoutMs }).consume('a'),

@@ -1,6 +1,7 @@
 // The counts of keys and how long they are blocked, in a limiter of the core:
 // a fixed window and a block for each key.
 
+import { checkUrl } from '../client.js';
 import type { Clock } from '../clock.js';
 import type { Decision } from '../decision.js';
 import { invalidArgument } from '../errors.js';
@@ -46,6 +47,7 @@ export class Counter {
         `keyPrefix must not contain *, is ${shown(keyPrefix)}`);
     }
     this.#windows.set(checkMs(windowMs === 0 ? FOREVER_MS : windowMs), true);
+    checkUrl(options.store);
     const isMemory = (options.store ?? 'memory:').startsWith('memory:');
     this.#limiter = new Limiter({
       ...options, clock: clock ?? (isMemory ? () => Date.now() : undefined),

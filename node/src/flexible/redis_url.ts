@@ -6,6 +6,7 @@ import { ConfigError } from '../errors.js';
 /** What is read of a client. */
 export interface StoreClient {
   readonly options?: object | undefined;
+  readonly isCluster?: boolean | undefined;
 }
 
 interface ClientOptions {
@@ -29,23 +30,26 @@ function encoded(value: unknown): string {
 
 /** The URL of the server of a client; `name` is that of the option. */
 export function urlOf(
-  client: StoreClient | undefined,
+  client: StoreClient | null | undefined,
   name = 'storeClient',
 ): string {
   const refuse = (why: string): never => {
     throw new ConfigError([`${name} ${why}: give the URL of the server as ` +
       'store: "redis://..."']);
   };
-  if (client === undefined) return refuse('is not set');
-  const { options } = client as { readonly options?: ClientOptions };
+  if (client === undefined || client === null) return refuse('is not set');
+  const { options, isCluster } = client as StoreClient & {
+    readonly options?: ClientOptions };
+  if (isCluster === true) refuse('is a client of a cluster');
   if (typeof options !== 'object' || options === null) {
     return refuse('does not tell its server');
   }
-  if (typeof options.url === 'string') return options.url;
   if (options.sentinels !== undefined && options.sentinels !== null) {
     refuse('has sentinels');
   }
   const socket = options.socket ?? options;
+  // node-redis adds to its other options what the URL says.
+  if (typeof options.url === 'string' && socket === options) return options.url;
   const { host = '127.0.0.1', port = 6379, path } = socket;
   const user = encoded(options.username);
   const password = encoded(options.password);

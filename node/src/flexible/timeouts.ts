@@ -13,6 +13,9 @@ export interface TimeoutsOptions {
   readonly keyPrefix?: string | undefined;
 }
 
+/** No timer of Node.js waits longer. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 function insuranceOf(limiter: RateLimiterLike): RateLimiterLike | undefined {
   return (limiter as Partial<TimeoutsOptions>).insuranceLimiter;
 }
@@ -42,7 +45,7 @@ export class RLWrapperTimeouts implements RateLimiterLike {
     }
     this.limiter = limiter;
     this.insuranceLimiter = insuranceLimiter;
-    this.timeoutMs = timeoutMs;
+    this.timeoutMs = Math.min(timeoutMs, LONGEST_MS);
     this.keyPrefix = keyPrefix;
   }
 
