@@ -197,7 +197,9 @@ void Native::send(const limitree_command& command) {
     client_(command.token, words,
             static_cast<double>(command.timeout_ns) / 1e9);
   } catch (const std::exception& failure) {
-    reply(command.token, LIMITREE_REPLY_UNSENT, failure.what());
+    // The lines after the first one tell where in the files.
+    const std::string text = failure.what();
+    reply(command.token, LIMITREE_REPLY_UNSENT, text.substr(0, text.find('\n')));
   }
 }
 

@@ -264,15 +264,15 @@ class AsyncLimiter:
         if self._watch is None:
             self._limiter.block(*path, duration=duration)
         else:
-            await asyncio.to_thread(self._limiter.block, *path,
-                                    duration=duration)
+            await self._in_thread(self._limiter.block, *path,
+                                  duration=duration)
 
     async def unblock(self, *path: Segment) -> None:
         """End a block, as Limiter.unblock; see reset."""
         if self._watch is None:
             self._limiter.unblock(*path)
         else:
-            await asyncio.to_thread(self._limiter.unblock, *path)
+            await self._in_thread(self._limiter.unblock, *path)
 
     def set_pressure(self, pressure: float) -> None:
         """Set how busy this process is, as Limiter.set_pressure."""

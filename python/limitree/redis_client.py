@@ -65,9 +65,12 @@ def is_cluster(client: Any) -> bool:
 
 
 def name_of(client: Any) -> str:
-    """Return what messages call `client`: its class."""
+    """Return what messages call `client`: its class, as it is imported."""
     kind = type(client)
-    return f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    package, _, module = kind.__module__.partition(".")
+    if module.startswith("asyncio."):
+        package += ".asyncio"
+    return f"{package}.{kind.__name__}"
 
 
 def _words(words: list[bytes]) -> list[str | bytes]:
@@ -83,8 +86,15 @@ def _reply(value: object) -> _Reply:
     return _OTHER, b""
 
 
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # what cannot be told must not end a thread
+        return "an error without a text"
+
+
 def _failure(error: BaseException) -> _Reply:
-    text = str(error)
+    text = _text_of(error)
     names = [kind.__name__ for kind in type(error).__mro__]
     code = next((_CODES[name] for name in names if name in _CODES), None)
     if code:

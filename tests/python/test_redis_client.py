@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 
 import pytest
@@ -248,14 +249,21 @@ def test_a_closed_client_has_the_policy_of_outages(server, path):
 def test_too_many_for_its_threads(monkeypatch):
     monkeypatch.setattr(Threads, "MOST", 1)
     monkeypatch.setattr(Threads, "MOST_WAITING", 2)
-    release = threading.Event()
-    with made(Fake(lambda *_: release.wait(60)), timeout="30s") as limiter:
+    begun, release = threading.Event(), threading.Event()
+
+    def execute(*_):
+        begun.set()
+        release.wait(60)
+
+    with made(Fake(execute), timeout="30s") as limiter:
         def ask():
             with contextlib.suppress(limitree.StoreError):
                 limiter.authorize("job")
 
         threads = [threading.Thread(target=ask) for _ in range(3)]
-        for thread in threads:
+        threads[0].start()
+        assert begun.wait(30)  # else all of them wait for a moment
+        for thread in threads[1:]:
             thread.start()
         sender = limiter._client
         until(lambda: sender._waiting == 2)
@@ -351,10 +359,50 @@ def test_an_async_limiter_with_threads(client):
     asyncio.run(main())
 
 
+def test_blocks_by_a_client_for_asyncio(path):
+    limits = {"schema": {"user": {"children": {"*": {
+        "limits": ["9/minute", {"block": True}]}}}}}
+
+    async def main():
+        async with (
+                redis.asyncio.Redis(unix_socket_path=path) as client,
+                limitree.AsyncLimiter(limits, client, timeout=PATIENT) as one):
+            await one.block("user", "alex", duration="1d")
+            assert (await one.authorize("user", "alex")).limited
+            await one.unblock("user", "alex")
+            assert (await one.authorize("user", "alex")).allowed
+            assert repr(one) == "<limitree.AsyncLimiter redis.asyncio.Redis>"
+
+    asyncio.run(main())
+
+
+def test_messages_name_no_files(path):
+    client = redis.asyncio.Redis(unix_socket_path=path)
+    limiter = limitree.AsyncLimiter(LIMITS, client)._limiter
+    with pytest.raises(limitree.StoreError) as raised:
+        limiter.ping()  # outside of an event loop
+    assert str(raised.value).endswith(
+        "redis.asyncio.Redis answers in an event loop: use AsyncLimiter")
+    limiter.close()
+
+
+def test_an_error_without_a_text_ends_no_thread():
+    class Silent(Exception):
+        def __str__(self):
+            raise ValueError
+
+    client = Fake(lambda *_: (_ for _ in ()).throw(Silent))
+    client.connection_pool = types.SimpleNamespace(max_connections=1)
+    with made(client, on_store_error="allow") as limiter:
+        assert limiter.authorize("job").source == "allow"
+        client.answer = lambda *_: b"garbage"
+        assert limiter.ping() > 0  # by the same thread
+
+
 def test_a_client_for_asyncio_needs_an_async_limiter(path):
     client = redis.asyncio.Redis(unix_socket_path=path)
-    with pytest.raises(TypeError, match="redis.Redis answers in an event loop: "
-                                        "use AsyncLimiter"):
+    with pytest.raises(TypeError, match="redis.asyncio.Redis answers in an "
+                                        "event loop: use AsyncLimiter"):
         made(client)
 
 
