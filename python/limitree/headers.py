@@ -30,8 +30,8 @@ def combined(decisions: list[Decision], style: Style = "ietf",
     """
     if always and style != "none" and not any(one.limited for one in decisions):
         full = max(decisions, key=tightness).binding_reset_after
-        # Windows end at whole microseconds, so a bit may be the rounding.
-        full = math.ceil(round(full, 6))
+        # Windows end at whole microseconds, so up to one may be the rounding.
+        full = math.ceil(full - 1e-6)
         return [*combined(decisions, style, reset), ("Retry-After", str(full))]
     if len(decisions) == 1:
         return decisions[0].headers(style, reset)

@@ -177,6 +177,21 @@ def test_it_is_the_same(scenario):
     assert ours == theirs
 
 
+@pytest.mark.parametrize("own", ["9" * 10, "9" * 5000])
+def test_a_view_may_say_never(own):
+    app = flask.Flask("here")
+    limiter = limitree.flask_limiter.Limiter(
+        lambda: "all", app=app, headers_enabled=True, retry_after="http-date")
+
+    @app.get("/")
+    @limiter.limit("1/minute")
+    def view():
+        return "", {"Retry-After": own}
+
+    answer = app.test_client().get("/")
+    assert (answer.status_code, answer.headers["Retry-After"]) == (200, own)
+
+
 def test_other_limits_while_the_store_fails():
     app = flask.Flask(__name__)
     app.config["RATELIMIT_IN_MEMORY_FALLBACK"] = "1/hour"

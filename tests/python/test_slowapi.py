@@ -1,5 +1,6 @@
 """limitree.slowapi: programs that were written for slowapi."""
 
+import contextlib
 import time
 
 import pytest
@@ -9,6 +10,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
+from limitree.errors import StoreError
 from limitree.slowapi import Limiter, _rate_limit_exceeded_handler
 from limitree.slowapi.errors import RateLimitExceeded
 from limitree.slowapi.middleware import (
@@ -225,6 +227,73 @@ def test_other_limits_while_the_store_fails(made):
 
     with TestClient(app) as client:
         assert codes(client, "/", 2) == [200, 429]
+
+
+def test_the_limiter_may_be_made_when_the_application_starts(traveller):
+    @contextlib.asynccontextmanager
+    async def lifespan(app):
+        app.state.limiter = Limiter(key_func=get_remote_address, clock=clock,
+                                    default_limits=["1/minute"])
+        yield
+
+    app = FastAPI(lifespan=lifespan)
+    app.add_exception_handler(RateLimitExceeded, _rate_limit_exceeded_handler)
+    app.add_middleware(SlowAPIMiddleware)
+
+    @app.get("/")
+    async def limited():
+        return "a"
+
+    with TestClient(app) as client:
+        assert codes(client, "/", 2) == [200, 429]
+    assert app.state.limiter._lifespan._limiter.closed
+
+
+def test_a_function_called_by_an_async_one(made):
+    app, limiter = made()
+
+    @limiter.limit("1/minute")
+    def inner(request: Request):
+        return "a"
+
+    @app.get("/")
+    async def outer(request: Request):
+        return inner(request)
+
+    with TestClient(app) as client, pytest.raises(
+            RuntimeError, match="inner would block the event loop: make it"):
+        client.get("/")
+
+
+def test_headers_after_a_failure_of_the_store(made):
+    app, limiter = made(storage_uri="redis+unix:///nowhere.sock",
+                        on_store_error="raise", headers_enabled=True)
+
+    @app.exception_handler(StoreError)
+    async def failed(request, error):
+        return limiter._inject_headers(PlainTextResponse("", 503),
+                                       request.state.view_rate_limit)
+
+    @app.get("/")
+    @limiter.limit("1/minute")
+    async def limited(request: Request, response: Response):
+        return "a"
+
+    with TestClient(app) as client:
+        answer = client.get("/")
+        assert (answer.status_code, headers_of(answer)) == (503, [None] * 4)
+
+
+def test_retry_after_is_not_rounded_up(made, traveller):
+    app, limiter = made(headers_enabled=True, clock=lambda: clock() + 1)
+
+    @app.get("/")
+    @limiter.limit("1/minute")
+    async def limited(request: Request, response: Response):
+        return "a"
+
+    with TestClient(app) as client:
+        assert headers_of(client.get("/"))[3] == "60"
 
 
 def test_settings_of_the_environment(made, monkeypatch, tmp_path):

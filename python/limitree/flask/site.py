@@ -303,6 +303,8 @@ class Site:
         now = (self.core.clock or time.time_ns)() / 1e9
         own = response.headers.get("Retry-After", "")
         if own.isdecimal():
+            if len(own) > 9:  # later than any limit, and than some dates
+                return
             seconds = max(seconds, int(own))
         elif own:
             date = parse_date(own)

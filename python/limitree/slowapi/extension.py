@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import email.utils
 import functools
@@ -189,7 +190,7 @@ class Limiter(extension.Limiter):
             def limited(*args: Any, **kwargs: Any) -> Any:
                 connection = connection_of(args, kwargs)
                 if self.enabled:
-                    from_thread.run(self._decide, connection, mark)
+                    self._decide_sync(connection, mark)
                 return self._reported(connection, kwargs,
                                       function(*args, **kwargs))
         mark = _Mark(limited)
@@ -212,6 +213,15 @@ class Limiter(extension.Limiter):
             await self._decide_all(connection, [
                 *(one for one in self._everywhere if one.applies_to(endpoint)
                   and not (one.is_default and mark.overrides)), *mark.limits])
+
+    def _decide_sync(self, connection: HTTPConnection, mark: _Mark) -> None:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            from_thread.run(self._decide, connection, mark)
+            return
+        raise RuntimeError(f"{mark.function.__qualname__} would block the event"
+                           " loop: make it async, or call it in a thread")
 
     async def _decide_all(self, connection: HTTPConnection,
                           limits: list[ConnectionLimit]) -> None:
@@ -268,7 +278,8 @@ class Limiter(extension.Limiter):
 
         `told` is ``request.state.view_rate_limit``.
         """
-        if told is not None and not told.is_reported:
+        if (told is not None and not told.is_reported
+                and told.record.decisions):
             if not isinstance(response, Response):
                 raise TypeError("parameter `response` must be an instance of "
                                 "starlette.responses.Response")

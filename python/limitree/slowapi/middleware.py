@@ -21,7 +21,15 @@ class SlowAPIASGIMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send
                        ) -> None:
-        limiter = scope["app"].state.limiter
+        state = scope["app"].state
+        if scope["type"] == "lifespan" and not hasattr(state, "limiter"):
+            try:  # the application may make it when it starts
+                await self._app(scope, receive, send)
+            finally:
+                if hasattr(state, "limiter"):
+                    await state.limiter._lifespan.close()
+            return
+        limiter = state.limiter
         inner = self._inner
         if inner is None or inner.limiter is not limiter:
             inner = self._inner = _Inner(self._app, limiter)
