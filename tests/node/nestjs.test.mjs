@@ -286,6 +286,9 @@ describe('the options', () => {
       [5, /forRoot needs options such as/],
       [hourly(1, { name: 'a*' }), /name must be a text without \*/],
       [hourly(1, { perRoute: 'no' }), /perRoute must be true or false/],
+      [hourly('1'), /limit must be a whole number .*, is the text "1"/],
+      [[{ limit: 1, ttl: 0.5 }], /windowMs must be a whole number/],
+      [{ path: () => ['a'] }, /give the module limiter or limits/],
     ]) await assert.rejects(begin(options), message);
     await assert.rejects(begin({}, { one: [Limit({ limit: 0 })] }),
                          /limit must be a whole number greater than 0/);
@@ -299,6 +302,14 @@ describe('the options', () => {
     assert.throws(() => Limit(5), /@Limit needs limits such as/);
     assert.throws(() => Limit({ short: { limt: 1 } }), /did you mean limit/);
   });
+});
+
+it('skips no limit that has the name of a method of objects', async () => {
+  const cats = controllerOf('cats', { one: [SkipLimit({ other: true })] });
+  const limits = [hourly(1, { name: 'toString' })];
+  await serving(moduleOf([cats], [LimitModule.forRoot(limits)]),
+                new ExpressAdapter(), async (get) =>
+    assert.deepEqual(await statuses(get, '/cats/one', 2), [200, 429]));
 });
 
 it('classes of the same name count for themselves', async () => {

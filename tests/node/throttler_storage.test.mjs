@@ -41,6 +41,15 @@ describe('the counts', () => {
     await storage.onApplicationShutdown();
   });
 
+  it('block a client for a year at most', async () => {
+    const { storage, count } = timed();
+    await count('a', 1, Infinity);
+    const { timeToBlockExpire } = await count('a', 1, Infinity);
+    assert.equal(timeToBlockExpire, 365 * 86_400);
+    await storage.onApplicationShutdown();
+    assert.throws(() => timed({ store: { client: {} } }), /must be a URL/);
+  });
+
   it('block a client for as long as is said', async () => {
     const { at, storage, count } = timed();
     assert.equal((await count('a', 1, 60_000)).isBlocked, false);

@@ -57,7 +57,8 @@ class GrowingTree extends PlainTree {
 
 /** Whether a name is skipped; undefined if that is not said. */
 function skips(skipped: Skipped | undefined, name: string) {
-  return typeof skipped === 'object' ? skipped[name] : skipped;
+  if (typeof skipped !== 'object') return skipped;
+  return Object.hasOwn(skipped, name) ? skipped[name] : undefined;
 }
 
 type OneSubject = Subject<NestRequest, NestResponse>;
@@ -107,8 +108,15 @@ export class Routes {
     return this.#tree.grown;
   }
 
-  /** Makes the limiter, so that a wrong store is reported at the start. */
+  /**
+   * Makes the limiter, so that a wrong store is reported at the start, and so
+   * are wrong limits of the module, which routes get with their first request.
+   */
   begin(): void {
+    for (const one of this.#limits) {
+      if (one.limit === undefined && one.path === undefined) continue;
+      this.#place('checked', { ...one, store: undefined }, new PlainTree({}));
+    }
     for (const subject of this.#subjects) void subject.limiter;
   }
 
@@ -122,7 +130,8 @@ export class Routes {
     return [...limits.values()]
       .filter(({ name }) => !(skips(its.skipped, name) ??
         skips(own.skipped, name) ?? false))
-      .map((one) => this.#place(this.#routeOf(owner, method), one));
+      .map((one) => this.#place(this.#routeOf(owner, method), one,
+                                this.#tree));
   }
 
   /** The name of a method; methods of two classes may have the same. */
@@ -138,19 +147,23 @@ export class Routes {
     return found;
   }
 
-  #place(route: string, options: Named): Placed {
+  #place(route: string, options: Named, tree: PlainTree): Placed {
     const { name, perRoute = true, handler, ...others } = options;
     const subject = this.#subjectOf(
       !perRoute ? name : name === 'default' ? route : `${route}-${name}`,
-      others);
-    this.#subjects.push(subject);
+      others, tree);
+    if (tree === this.#tree) this.#subjects.push(subject);
     return { name, handler, answers: new Answers(others, 'epoch'),
              gate: new Gate<NestRequest, NestResponse>(others, NEST, subject) };
   }
 
-  #subjectOf(name: string, options: LimitOptions): OneSubject {
+  #subjectOf(
+    name: string,
+    options: LimitOptions,
+    tree: PlainTree,
+  ): OneSubject {
     if (options.path === undefined) {
-      return plainSubject(this.#tree, options, NEST, name);
+      return plainSubject(tree, options, NEST, name);
     }
     const limiter = options.limiter ?? this.#own;
     if (limiter === undefined) {

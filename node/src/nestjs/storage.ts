@@ -1,6 +1,7 @@
 // A storage for those that keep @nestjs/throttler: its counts, in the memory of
 // this process, in a file that processes share, or in Redis.
 
+import { checkUrl } from '../client.js';
 import type { Clock } from '../clock.js';
 import type { StoreOptions } from '../limits.js';
 import type { Path } from '../paths.js';
@@ -86,6 +87,7 @@ export class LimitreeThrottlerStorage {
   /** Throws ConfigError for an unknown option. */
   constructor(options: StorageOptions = {}) {
     checkStoreNames(options);
+    checkUrl(options.store);
     const { clock, logger } = options;
     this.#tree = new PlainTree({ ...webStoreOptionsOf(options), clock });
     this.#log = this.#counter('hits', 'sliding_log', logger);
@@ -131,11 +133,11 @@ export class LimitreeThrottlerStorage {
     }
     if (blockDuration <= 0) return blocked(hit.limit, decision.retryAfterMs);
     const { limiter } = this.#tree;
-    await limiter.spend([BLOCKED, hit.key],
-                        { cost: Math.min(blockDuration, LONGEST_MS) });
+    const cost = Math.min(blockDuration, LONGEST_MS);
+    await limiter.spend([BLOCKED, hit.key], { cost });
     // Whoever comes back after that begins anew.
     await limiter.reset(path as Path, { leaf: true });
-    return blocked(hit.limit, blockDuration);
+    return blocked(hit.limit, cost);
   }
 
   async #blockedMs(key: string): Promise<number> {
