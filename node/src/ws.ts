@@ -39,6 +39,7 @@ export { RateLimitInfo } from './web/info.js';
 export interface Socket {
   on(event: 'message', listener: (data: any, isBinary: boolean) => void):
     unknown;
+  on(event: 'error', listener: (error: any) => void): unknown;
   close(code: number, reason: string): void;
   /** Since ws 8.3. */
   pause?(): void;
@@ -105,7 +106,7 @@ const TRY_AGAIN_LATER = 1013;
  * No error leaves here, because nobody could catch it: if the store fails and
  * `onStoreError` is `"raise"`, the connection is closed with 1013; after all
  * other errors, also those of `onMessage`, it is closed with 1011, and the
- * error is logged.
+ * error is logged.  A client that breaks the protocol ends its connection only.
  *
  * Throws ConfigError for unknown options.
  */
@@ -209,6 +210,9 @@ export function limitMessages<S extends Socket = Socket>(
       });
     }
 
+    // Of a client that breaks the protocol: ws closes its connection, but an
+    // error without a listener would end the process.
+    socket.on('error', () => undefined);
     socket.on('message', (data, isBinary) => {
       if (last !== undefined) {
         wait(last.then(() => decide(data, isBinary)));

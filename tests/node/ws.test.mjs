@@ -224,6 +224,25 @@ describe('connections', () => {
   });
 });
 
+it('a client that breaks the protocol ends its connection only', async () => {
+  const limit = limitMessages({ limit: 9, ...key });
+  let closed;
+  const echo = (ws, request) => {
+    ws.on('close', (code) => { closed = code; });
+    limit(ws, request, (data) => ws.send(data));
+  };
+  await serve(echo, async (open) => {
+    const bad = await open();
+    bad.ws.on('error', () => {});
+    bad.ws._socket.write(Buffer.from([0xff, 0xff, 0xff, 0xff]));
+    await until(() => closed !== undefined);
+    assert.equal(closed, 1006);
+    const good = await open();
+    good.ws.send('hello');
+    await until(() => good.got.length > 0);
+  });
+});
+
 it('refuses wrong options', () => {
   assert.throws(() => limitMessages({ limit: 1, message: 'no' }),
                 /message is for responses: messages have none; say handler/);
