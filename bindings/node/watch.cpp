@@ -11,7 +11,7 @@ extern "C" {
 struct uv_loop_s;
 struct uv_handle_s;  // uv_poll_s begins with it
 struct uv_poll_s;
-struct uv_prepare_s;
+struct uv_idle_s;
 struct uv_check_s;
 
 std::size_t uv_handle_size(int type);
@@ -26,15 +26,15 @@ int uv_poll_start(uv_poll_s* handle, int events,
 
 // Only needed with a store on another machine.  Deno lacks it, and such stores
 // are refused there.
-#pragma weak uv_prepare_init
-#pragma weak uv_prepare_start
-#pragma weak uv_prepare_stop
+#pragma weak uv_idle_init
+#pragma weak uv_idle_start
+#pragma weak uv_idle_stop
 #pragma weak uv_check_init
 #pragma weak uv_check_start
 #pragma weak uv_check_stop
-int uv_prepare_init(uv_loop_s* loop, uv_prepare_s* handle);
-int uv_prepare_start(uv_prepare_s* handle, void (*due)(uv_prepare_s* handle));
-int uv_prepare_stop(uv_prepare_s* handle);
+int uv_idle_init(uv_loop_s* loop, uv_idle_s* handle);
+int uv_idle_start(uv_idle_s* handle, void (*due)(uv_idle_s* handle));
+int uv_idle_stop(uv_idle_s* handle);
 int uv_check_init(uv_loop_s* loop, uv_check_s* handle);
 int uv_check_start(uv_check_s* handle, void (*due)(uv_check_s* handle));
 int uv_check_stop(uv_check_s* handle);
@@ -46,8 +46,8 @@ namespace limitree::node {
 namespace {
 
 constexpr int kUvCheck = 2;  // of uv_handle_type
+constexpr int kUvIdle = 6;
 constexpr int kUvPoll = 8;
-constexpr int kUvPrepare = 9;
 constexpr int kUvReadable = 1;  // of uv_poll_event
 
 uv_handle_s* as_handle(void* handle) {
@@ -89,13 +89,13 @@ const char* Watch::begin(int fd) {
   check_ = make_handle(kUvCheck, this, [&](void* memory) {
     return uv_check_init(loop, static_cast<uv_check_s*>(memory));
   });
-  prepare_ = make_handle(kUvPrepare, this, [&](void* memory) {
-    return uv_prepare_init(loop, static_cast<uv_prepare_s*>(memory));
+  idle_ = make_handle(kUvIdle, this, [&](void* memory) {
+    return uv_idle_init(loop, static_cast<uv_idle_s*>(memory));
   });
   const auto ready = [](uv_poll_s* handle, int /*status*/, int /*events*/) {
     static_cast<Watch*>(uv_handle_get_data(as_handle(handle)))->ready_();
   };
-  if (poll_ == nullptr || check_ == nullptr || prepare_ == nullptr ||
+  if (poll_ == nullptr || check_ == nullptr || idle_ == nullptr ||
       uv_poll_start(reinterpret_cast<uv_poll_s*>(poll_), kUvReadable, ready) !=
           0) {
     end();
@@ -105,22 +105,22 @@ const char* Watch::begin(int fd) {
 }
 
 // Runs after the callbacks of sockets or after those of timers, whichever the
-// loop reaches first.  Both come before the loop waits.
+// loop reaches first.  Until then the loop does not wait, which only an idle
+// handle tells it: what run() delivers may start requests, too.
 void Watch::run_soon() {
   if (poll_ == nullptr || std::exchange(is_due_, true)) return;
   uv_check_start(reinterpret_cast<uv_check_s*>(check_), [](uv_check_s* check) {
     static_cast<Watch*>(uv_handle_get_data(as_handle(check)))->run();
   });
-  uv_prepare_start(
-      reinterpret_cast<uv_prepare_s*>(prepare_), [](uv_prepare_s* prepare) {
-        static_cast<Watch*>(uv_handle_get_data(as_handle(prepare)))->run();
-      });
+  uv_idle_start(reinterpret_cast<uv_idle_s*>(idle_), [](uv_idle_s* idle) {
+    static_cast<Watch*>(uv_handle_get_data(as_handle(idle)))->run();
+  });
 }
 
 void Watch::run() {
   is_due_ = false;
   uv_check_stop(reinterpret_cast<uv_check_s*>(check_));
-  uv_prepare_stop(reinterpret_cast<uv_prepare_s*>(prepare_));
+  uv_idle_stop(reinterpret_cast<uv_idle_s*>(idle_));
   ready_();
 }
 
@@ -134,7 +134,7 @@ void Watch::keep_process(bool keep) {
 }
 
 void Watch::end() {
-  for (uv_handle_s** const handle : {&poll_, &check_, &prepare_}) {
+  for (uv_handle_s** const handle : {&poll_, &check_, &idle_}) {
     if (*handle == nullptr) continue;
     environment_.closing();
     uv_handle_set_data(*handle, &environment_);

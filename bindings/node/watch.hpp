@@ -42,7 +42,7 @@ class Watch {
   // Owned by libuv until it is closed.
   uv_handle_s* poll_ = nullptr;
   uv_handle_s* check_ = nullptr;
-  uv_handle_s* prepare_ = nullptr;
+  uv_handle_s* idle_ = nullptr;
 };
 
 }  // namespace limitree::node

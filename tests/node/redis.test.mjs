@@ -238,6 +238,17 @@ describe('a store in trouble', () => {
     await limiter.close();
   });
 
+  // An error comes at once, and the next call has nothing else to wake it.
+  it('that is not there holds nobody up', { timeout: 60_000 }, async () => {
+    const limiter = made({ store: `redis+unix://${server.path}.no` });
+    const due = setTimeout(() => {}, 1e6);
+    for (let i = 0; i < 50; ++i) {
+      await assert.rejects(limiter.authorize(['job']), StoreError);
+    }
+    clearTimeout(due);
+    await limiter.close();
+  });
+
   for (const onStoreError of ['allow', 'deny', 'local']) {
     it(`may ${onStoreError}`, async () => {
       const limiter = made({ store: `redis+unix://${server.path}.no`,

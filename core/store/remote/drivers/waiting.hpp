@@ -101,7 +101,8 @@ class RunningTime {
   void end(Monotonic real) {
     lose(real - began_);
     ended_ = real;
-    if (wanted_ <= began_) wanted_ = Monotonic::max();  // that was it
+    // That was it, also if it became due meanwhile: the run has read all events.
+    if (wanted_ <= real) wanted_ = Monotonic::max();
   }
 
   // Wants a run at `at`, at the latest.  Returns when that really is, if

@@ -145,7 +145,19 @@ TEST(RunningTime, CountsOnceWhatIsLost) {
   time.want(now + 10ms);
   EXPECT_EQ(time.begin(kStart + 5ms), now + 5ms);
   time.end(kStart + 30ms);
-  EXPECT_EQ(time.begin(kStart + 50ms), now + 5ms);
+  EXPECT_EQ(time.want(now + 10ms), kStart + 35ms);
+  EXPECT_EQ(time.begin(kStart + 50ms), now + 10ms);
+}
+
+// The run may have read the event of its timer: nothing else would come.
+TEST(RunningTime, WantsAgainWhatBecameDueInARun) {
+  RunningTime time;
+  time.begin(kStart);
+  time.end(kStart);
+  time.want(kStart + 10ms);
+  time.begin(kStart + 10ms - 1us);
+  time.end(kStart + 10ms);
+  EXPECT_EQ(time.want(kStart + 20ms), kStart + 20ms);
 }
 
 // Without a wish there is nothing to be late for.
