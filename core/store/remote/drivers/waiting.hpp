@@ -101,7 +101,7 @@ class RunningTime {
   void end(Monotonic real) {
     lose(real - began_);
     ended_ = real;
-    // That was it, also if it became due meanwhile: the run has read all events.
+    // That was it, also if it became due meanwhile: the run reads all events.
     if (wanted_ <= real) wanted_ = Monotonic::max();
   }
 
