@@ -68,11 +68,11 @@ function storeOf(options: RatelimitOptions): KoaOptions['store'] {
     : urlOf(db as StoreClient | undefined, 'db');
 }
 
-/** Limits that count together in Redis have one name. */
+/** Limits that count together in Redis have one name: not ids and addresses. */
 function nameOf(options: RatelimitOptions): string | undefined {
-  const { driver = 'redis', namespace = 'limit', max, duration } = options;
+  const { driver = 'redis', namespace = 'limit', max, duration, id } = options;
   return driver === 'memory' ? undefined
-    : `${namespace}:${max ?? ''}/${duration ?? ''}`;
+    : `${namespace}:${max ?? ''}/${duration ?? ''}${id ? ':id' : ''}`;
 }
 
 /**

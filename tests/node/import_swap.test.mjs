@@ -329,8 +329,11 @@ describe('limitree/koa-ratelimit', () => {
       assert.deepEqual(await get.statuses(2), [200, 429]);
       await withApp(options, async (other) =>
         assert.deepEqual(await other.statuses(1), [429]));
-      await withApp({ ...options, namespace: 'other' }, async (other) =>
-        assert.deepEqual(await other.statuses(1), [200]));
+      // Beside it, with other keys than addresses.
+      for (const more of [{ namespace: 'other' }, { id: () => 'alex' }]) {
+        await withApp({ ...options, ...more }, async (other) =>
+          assert.deepEqual(await other.statuses(1), [200]));
+      }
     });
   });
 

@@ -1,4 +1,4 @@
-// The programs of docs/node-web.md and the examples, over real HTTP.
+// The programs of pages about web servers, and the examples, over real HTTP.
 
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,8 @@ const folder = emptyFolder();
 after(() => rmSync(folder, { recursive: true }));
 
 /** The pages, with the least number of their programs. */
-const PAGES = { 'docs/node-web.md': 8, 'docs/node-from.md': 5 };
+const PAGES = { 'docs/node-fetch.md': 1, 'docs/node-from.md': 5,
+                'docs/node-web.md': 8 };
 
 for (const [page, least] of Object.entries(PAGES)) describe(page, () => {
   const given = new Set();
