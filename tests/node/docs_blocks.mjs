@@ -5,7 +5,7 @@
 
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -27,7 +27,8 @@ export function* blocksOf(page) {
       continue;
     }
     const line = text.slice(0, match.index).split('\n').length + 1;
-    const file = /^(?:#|\/\/) ([\w-]+\.(?:yaml|mjs))(?=[:\n])/.exec(code)?.[1];
+    const file =
+      /^(?:#|\/\/) ([\w/.-]+\.(?:yaml|mjs|js))(?=[:\n])/.exec(code)?.[1];
     yield { language, text: code, line, file, title };
   }
 }
@@ -43,6 +44,7 @@ export function programOf(block, folder) {
 /** Follows a block as a reader does; returns whether it is a program. */
 export function follow(block, folder, given) {
   if (block.file !== undefined) {
+    mkdirSync(dirname(join(folder, block.file)), { recursive: true });
     writeFileSync(join(folder, block.file), block.text);
     given.add(block.file);
     return false;

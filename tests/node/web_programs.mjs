@@ -16,10 +16,13 @@ export async function freePort() {
   return port;
 }
 
-/** Runs `use(get)` while the program `file`, in `cwd`, serves requests. */
+/**
+ * Runs `use(get)` while the program `file`, in `cwd`, serves requests.  `file`
+ * may be an array with the program's arguments.
+ */
 export async function withProgram(file, use, cwd = '.') {
   const port = await freePort();
-  const program = spawn(process.execPath, [file], {
+  const program = spawn(process.execPath, [file].flat(), {
     cwd, env: { ...process.env, PORT: String(port) },
     stdio: ['ignore', 'ignore', 'pipe'],
     detached: true });  // the leader of a group, with its workers
