@@ -59,6 +59,22 @@ interface Rows extends ReadonlyArray<Row> {
   levels?: readonly Level[];
 }
 
+/**
+ * The levels of the decision that begins at `from`, if they are wanted.  Also
+ * warns if the store has forgotten a caller for it.
+ */
+export function rowsOf(
+  numbers: Float64Array,
+  from: number,
+  withLevels: boolean,
+  names: Names,
+): Rows | undefined {
+  if ((numbers[from + at.BITS]! & FORGOT) !== 0) names.warnFull();
+  return withLevels ? readRows(numbers, from + at.DECISION_SIZE,
+                               numbers[from + at.LEVEL_COUNT]!, names)
+    : undefined;
+}
+
 function readRows(
   numbers: Float64Array,
   from: number,
@@ -112,25 +128,21 @@ export class Decision {
   readonly #numbers: readonly number[];
   #rows: Rows | undefined;
 
-  /** @internal Reads the row that begins at `from`. */
-  constructor(
-    numbers: Float64Array,
-    from: number,
-    withLevels: boolean,
-    names: Names,
-  ) {
-    const bits = numbers[from + at.BITS]!;
-    if ((bits & FORGOT) !== 0) names.warnFull();
+  /**
+   * @internal Reads the numbers that begin at `from`; `rows` are rowsOf() them.
+   *
+   * Without a branch, and with its `return`, V8 knows what it has made when it
+   * resolves a promise with it, and does not look for a then().
+   */
+  constructor(numbers: Float64Array, from: number, rows: Rows | undefined) {
     // An array literal is one piece of memory, without a box for each number.
     this.#numbers = [
       numbers[from + at.LIMIT]!, numbers[from + at.REMAINING]!,
       numbers[from + at.RETRY_AFTER_NS]!, numbers[from + at.RESET_AFTER_NS]!,
       numbers[from + at.NEXT_AFTER_NS]!,
-      numbers[from + at.BINDING_RESET_AFTER_NS]!, bits];
-    if (withLevels) {
-      this.#rows = readRows(numbers, from + at.DECISION_SIZE,
-                            numbers[from + at.LEVEL_COUNT]!, names);
-    }
+      numbers[from + at.BINDING_RESET_AFTER_NS]!, numbers[from + at.BITS]!];
+    this.#rows = rows;
+    return this;
   }
 
   /** Tokens in a full bucket of the binding limit; -1 if there is no limit. */

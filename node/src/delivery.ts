@@ -1,7 +1,7 @@
 // Delivers answers of a store to the promises that wait for them: native code
 // writes many answers to the array and calls `deliver` once.
 
-import { Decision } from './decision.js';
+import { Decision, rowsOf } from './decision.js';
 import { makeError } from './errors.js';
 import * as at from './layout.js';
 import { spelled } from './limits.js';
@@ -64,7 +64,7 @@ export type Read<Answer> = (
 ) => Answer;
 
 export const readDecision: Read<Decision> = (from, withLevels, names) =>
-  new Decision(numbers, from, withLevels, names);
+  new Decision(numbers, from, rowsOf(numbers, from, withLevels, names));
 
 /** A request that waits for an answer. */
 interface Waiting {

@@ -34,12 +34,12 @@ import { type LimitStats, type ReasonStats, type Stats, labeled, totals }
   from './stats.js';
 import { Lines, type WaitOptions } from './waiting.js';
 
-/** The messages about the store that nobody has taken: [event, text]. */
-export let takeLog: (limiter: Limiter) => [number, string][];
+/** What other files of this package need of a limiter. */
+export let partsOf: (limiter: Limiter) => [Functions, Requests];
 
 /** Decides whether the caller named by a path may act now. */
 export class Limiter {
-  static { takeLog = (limiter) => limiter.#native.takeLog(); }
+  static { partsOf = (limiter) => [limiter.#native, limiter.#requests]; }
   #native: Functions;
   readonly #requests: Requests;
   readonly #holds: Holds;

@@ -1,7 +1,7 @@
 // Decisions that JavaScript has made, from the answer of a store that is not
 // limitree's, or because a client is blocked.
 
-import { Decision, LIMITED } from './decision.js';
+import { Decision, LIMITED, rowsOf } from './decision.js';
 import * as at from './layout.js';
 import { Name } from './names.js';
 import type { Names } from './names.js';
@@ -49,5 +49,6 @@ export function decisionOf(made: Made): Decision {
   write(level + at.LEVEL_COST, made.cost);
   write(level + at.LEVEL_BITS, limited ? 1 : CHARGED);
   const name = new Name(made.policy, 'request');
-  return new Decision(numbers, 0, true, { at: () => name } as unknown as Names);
+  const names = { at: () => name } as unknown as Names;
+  return new Decision(numbers, 0, rowsOf(numbers, 0, true, names));
 }

@@ -11,7 +11,7 @@ import { timeOf, writeTime } from './clock.js';
 import type { Clock } from './clock.js';
 import { costOf, unitsOf } from './cost.js';
 import type { Units } from './cost.js';
-import { Decision, FORGOT, LIMITED } from './decision.js';
+import { Decision, FORGOT, LIMITED, rowsOf } from './decision.js';
 import { PendingRequests, readDecision, startRequest } from './delivery.js';
 import type { Read, Signal } from './delivery.js';
 import { readRequest, responseOf } from './envoy.js';
@@ -111,7 +111,13 @@ export class Requests {
     }
     const withLevels = options.levels ?? this.#withLevels;
     this.#decide(operation, path, options);
-    return new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+    return readDecision(at.INPUT_SIZE, withLevels, this.#names, undefined);
+  }
+
+  /** Charges one along `path` at once; the decision stays in the array. */
+  chargeOne(path: Path): void {
+    this.#decide(at.AUTHORIZE, path, NONE);
+    rowsOf(numbers, at.INPUT_SIZE, false, this.#names);
   }
 
   /** The same with the decision in the array. */
@@ -172,9 +178,9 @@ export class Requests {
       }
       const withLevels = options.levels ?? this.#withLevels;
       this.#decide(operation, path, options);
+      const rows = rowsOf(numbers, at.INPUT_SIZE, withLevels, this.#names);
       // Made here, where the engine sees that it has no then() to look for.
-      return Promise.resolve(
-        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names));
+      return Promise.resolve(new Decision(numbers, at.INPUT_SIZE, rows));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -227,7 +233,7 @@ export class Requests {
       const bits = numbers[at.INPUT_SIZE + at.BITS]!;
       if ((bits & (LIMITED | FORGOT)) === 0) return Promise.resolve(undefined);
       const decision =
-        new Decision(numbers, at.INPUT_SIZE, withLevels, this.#names);
+        readDecision(at.INPUT_SIZE, withLevels, this.#names, undefined);
       return Promise.resolve(decision.limited ? decision : undefined);
     } catch (error) {
       return Promise.reject(error);

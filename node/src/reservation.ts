@@ -3,7 +3,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 import type { Cost } from './cost.js';
-import { Decision, fieldsOf } from './decision.js';
+import { Decision, fieldsOf, rowsOf } from './decision.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
 
@@ -52,7 +52,7 @@ export class Reservation extends Decision {
     holder: Holder,
     receipt: string,
   ) {
-    super(numbers, from, withLevels, names);
+    super(numbers, from, rowsOf(numbers, from, withLevels, names));
     this.held = numbers[from + at.HELD]!;
     this.receipt = receipt;
     this.#holder = holder;

@@ -9,6 +9,7 @@ import { Decision } from 'limitree';
 
 import { load } from './packed.mjs';
 
+const { rowsOf } = load('decision.js');
 const at = load('layout.js');
 const { Name } = load('names.js');
 const { native } = load('native.js');
@@ -70,11 +71,16 @@ function write(levels) {
   });
 }
 
+function decisionAt(from, numbers, withLevels, names) {
+  return new Decision(
+    numbers, from, rowsOf(numbers, from, withLevels, names));
+}
+
 function made(policies, withLevels) {
   const names = policies.map((policy) => new Name(policy, 'request'));
   write(policies);
-  return new Decision(native.numbers, at.INPUT_SIZE, withLevels,
-                      { at: (number) => names[number], warnFull() {} });
+  return decisionAt(at.INPUT_SIZE, native.numbers, withLevels,
+                    { at: (number) => names[number], warnFull() {} });
 }
 
 /** The headers that the core writes for the decision of made(). */
@@ -118,13 +124,13 @@ describe('a decision from outside', () => {
     for (const count of [65, 400, 1e9, -1, NaN]) {
       const numbers = new Float64Array(16_384);
       numbers[at.LEVEL_COUNT] = count;
-      assert.throws(() => new Decision(numbers, 0, true, names), {
+      assert.throws(() => decisionAt(0, numbers, true, names), {
         code: 'LIMITREE_INVALID_ARGUMENT',
         message: `a decision has 0 to 64 levels, not ${count}` });
     }
     const numbers = new Float64Array(16_384);
     numbers[at.LEVEL_COUNT] = 64;
-    assert.equal(new Decision(numbers, 0, true, names).levels.length, 64);
+    assert.equal(decisionAt(0, numbers, true, names).levels.length, 64);
   });
 
   it('cannot make the core read more', () => {

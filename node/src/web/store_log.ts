@@ -2,7 +2,7 @@
 // requests come in between.  The native module has the lines.
 
 import type { Decision } from '../decision.js';
-import { takeLog } from '../limiter.js';
+import { partsOf } from '../limiter.js';
 import type { Limiter } from '../limiter.js';
 import { warn } from './warnings.js';
 import type { Logger } from './warnings.js';
@@ -43,7 +43,7 @@ export class StoreLog {
       this.#answersSince = undefined;
     }
     if (!this.#isAway) return;
-    const messages = takeLog(this.#limiter);
+    const messages = partsOf(this.#limiter)[0].takeLog();
     for (const [event, text] of messages) {
       this.#isAway = event === STORE_AWAY;
       warn(this.#isAway ? 'LIMITREE_STORE_AWAY' : 'LIMITREE_STORE_BACK', text,
