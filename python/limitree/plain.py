@@ -203,10 +203,12 @@ class PlainLimits:
     """
 
     def __init__(self, root: str = "view", strategy: str | None = None,
-                 charge: str = "all_or_nothing") -> None:
+                 charge: str = "all_or_nothing",
+                 empty_exempts: bool = False) -> None:
         self.root = root  #: the top-level name
         self._algorithm = algorithm_of(strategy)
         self._charge = charge
+        self._empty_exempts = empty_exempts  # texts of functions
         self._scopes: dict[str, dict[tuple[str, ...], PlainLimit]] = {}
         self._rules: dict[tuple[str, str, bool], PlainRule] = {}
         self._count = 0
@@ -229,7 +231,8 @@ class PlainLimits:
             return known
         if not scope or "*" in scope:
             raise ValueError(f"a scope must be a name without *, is {scope!r}")
-        limits = parse(text, self._algorithm)
+        is_exempt = self._empty_exempts and varies and text == ""
+        limits = [] if is_exempt else parse(text, self._algorithm)
         rule = PlainRule(self.root, scope, tuple(limits),
                          _tails(limits, varies))
         with self._lock:

@@ -21,7 +21,7 @@ import docs_blocks  # noqa: E402
 PAGES = {"README.md": 0, "docs/blocks.md": 0, "docs/boulder.md": 0,
          "docs/client-ip.md": 0,
          "docs/descriptors.md": 0,
-         "docs/fastapi.md": 0, "docs/flask.md": 6, "docs/frameworks.md": 3,
+         "docs/fastapi.md": 0, "docs/flask.md": 7, "docs/frameworks.md": 3,
          "docs/litellm.md": 0, "docs/logins.md": 0,
          "docs/python.md": 1, "docs/redis.md": 0, "docs/reservations.md": 0,
          "docs/shared-memory.md": 0,

@@ -10,6 +10,7 @@ import pytest
 import time_machine
 
 import limitree.flask_limiter
+import limitree.flask_limiter.commands
 from flask_requests import as_, codes, who
 
 NOON = 1_772_366_400.25  # 2026-03-01 12:00:00 UTC, and a bit
@@ -166,10 +167,86 @@ def limits_as_objects(library, app):
            for path in ("/a", "/b", "/c")]
 
 
+def limits_of_denials(library, app):
+    """Meta limits of all views, and of one view alone."""
+    def answers(text):
+        return lambda limit: flask.make_response(text, 429)
+
+    limiter = library.Limiter(
+        who, app=app, default_limits=["2/second"], headers_enabled=True,
+        meta_limits=["2/minute", library.MetaLimit("3/hour"), lambda: "5/day"],
+        on_meta_breach=answers("too often"), **store(library))
+    app.get("/", endpoint="a")(lambda: "")
+    app.get("/b", endpoint="b")(limiter.exempt(view("meta_b")))
+    app.get("/c", endpoint="c")(limiter.limit(
+        "1/second", meta_limits=[library.MetaLimit(
+            "1/minute", scope="meta c", on_breach=answers("no more c"))])(
+                view("meta_c")))
+    app.get("/d", endpoint="d")(
+        limiter.exempt(flags=library.ExemptionScope.META)(view("meta_d")))
+    with time_machine.travel(NOON, tick=False) as traveller:
+        client = app.test_client()
+        now = 0
+        for seconds, urls in (
+                (0, "///"), (1, "///"), (1, "/bcd"), (59, "///"), (59, "/bd"),
+                (3480, "/cc"), (1, "cc/"), (60, "ccd"), (86400, "/")):
+            now += seconds
+            traveller.move_to(NOON + now)
+            for url in urls:
+                answer = client.get("/" + url.strip("/"))
+                shown = answer.text if "o" in answer.text[:9] else ""
+                yield (now, url, answer.status_code, shown,
+                       answer.headers.get("X-RateLimit-Limit"),
+                       answer.headers.get("X-RateLimit-Remaining"))
+
+
+def functions_that_return_no_text(library, app):
+    limiter = library.Limiter(who, app=app, **store(library))
+    app.get("/", endpoint="a")(limiter.limit(
+        lambda: "" if who() == "alex" else "1/hour")(view("no_text")))
+    client = app.test_client()
+    yield codes(client, "/", 3, **as_("alex"))
+    yield codes(client, "/", 3, **as_("bob"))
+
+
+def test_meta_limits_are_listed_and_cleared(tmp_path):
+    app = flask.Flask(__name__)
+    limiter = limitree.flask_limiter.Limiter(
+        who, app=app, meta_limits=["1/day"],
+        storage_uri=f"shm://{tmp_path}/meta")
+    app.get("/", endpoint="a")(limiter.limit(
+        "1/hour", meta_limits=["3/day"])(view("meta_listed")))
+    client = app.test_client()
+    assert codes(client, "/", 3) == [200, 429, 429]
+    run = app.test_cli_runner().invoke
+    cli = limitree.flask_limiter.commands.cli
+    assert "1/hour; meta 3/day" in run(cli, ["limits"]).output
+    shown = run(cli, ["limits", "--key", "nobody"]).output
+    left = {line.split()[0]: line.split()[1] for line in shown.splitlines()
+            if line.startswith("view:")}
+    assert sorted(left.values()) == ["0", "0", "2"], shown
+    assert run(cli, ["clear", "-y", "--key", "nobody"]).exit_code == 0
+    assert codes(client, "/", 2) == [200, 429]
+
+
+def test_commands_say_what_is_not_there():
+    run = flask.Flask(__name__).test_cli_runner().invoke
+    cli = limitree.flask_limiter.commands.cli
+    for command in (["config"], ["limits"], ["clear", "-y", "--key", "a"]):
+        done = run(cli, command)
+        assert done.exit_code == 1
+        assert "this application has no limits" in done.output
+    app = flask.Flask(__name__)
+    limitree.flask_limiter.Limiter(who, app=app)
+    done = app.test_cli_runner().invoke(cli, ["limits", "--endpoint", "no"])
+    assert "there is no endpoint 'no'" in done.output
+
+
 @pytest.mark.parametrize("scenario", [
-    refused, without_headers, renamed_headers, below_other_decorators,
-    all_limits_after_a_breach, requests_have_other_names, errors_of_on_breach,
-    limits_as_objects], ids=lambda scenario: scenario.__name__)
+    limits_of_denials, functions_that_return_no_text, refused, without_headers,
+    renamed_headers, below_other_decorators, all_limits_after_a_breach,
+    requests_have_other_names, errors_of_on_breach, limits_as_objects],
+    ids=lambda scenario: scenario.__name__)
 def test_it_is_the_same(scenario):
     theirs, ours = (list(scenario(library, flask.Flask(__name__)))
                     for library in (flask_limiter, limitree.flask_limiter))

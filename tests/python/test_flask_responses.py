@@ -367,7 +367,7 @@ def test_every_setting_that_is_documented_is_known(app, recwarn, given):
 
 
 @pytest.mark.parametrize("settings, message", [
-    ({"RATELIMIT_META": "1/day"}, "setting 'RATELIMIT_META' has no effect"),
+    ({"RATELIMIT_OTHER": "1/day"}, "setting 'RATELIMIT_OTHER' has no effect"),
     ({"RATELIMIT_DEFUALT": "1/day"}, "did you mean 'RATELIMIT_DEFAULT'"),
     ({"RATELIMIT_STORAGE_URL": "redis://x", "LIMITREE_STORE": "memory://"},
      "'RATELIMIT_STORAGE_URL' has no effect"),

@@ -52,6 +52,7 @@ def show_config() -> None:
             ("LIMITREE_STRATEGY", found.strategy or "gcra"),
             ("LIMITREE_DEFAULT", _texts(found.default.texts)),
             ("LIMITREE_APPLICATION", _texts(found.application.texts)),
+            ("LIMITREE_META", _texts(found.meta)),
             ("LIMITREE_LIMITS", "-" if found.limits is None else
              str(found.limits) if isinstance(found.limits, (str, os.PathLike))
              else type(found.limits).__name__),
@@ -72,7 +73,8 @@ def list_limits(endpoint: str | None, path: str | None, method: str | None,
         for route, shown in _routes(endpoint, path, method):
             for one in shown:
                 bounds = site.bounds(route.endpoint, one)
-                texts = [_describe(bound) for bound in bounds]
+                texts = [_describe(bound) for first in bounds
+                         for bound in (first, *first.metas)]
                 rows.append((str(route), one, route.endpoint,
                              "; ".join(texts) or "-"))
     click.echo("\n".join(table(rows)))
@@ -133,7 +135,12 @@ def ping() -> None:
 
 
 def _sites() -> list[Site]:
-    return list(flask.current_app.extensions.get("limitree", {}).values())
+    found = list(flask.current_app.extensions.get("limitree", {}).values())
+    if not found:
+        raise click.ClickException(
+            "this application has no limits: Limiter.init_app was not called, "
+            "or LIMITREE_ENABLED is off")
+    return found
 
 
 def _routes(endpoint: str | None, path: str | None, method: str | None
@@ -147,6 +154,8 @@ def _routes(endpoint: str | None, path: str | None, method: str | None
         except HTTPException as error:
             raise click.ClickException(
                 f"no route has {path!r}: {error.name}") from None
+    if endpoint not in (None, *(one.endpoint for one in routes.iter_rules())):
+        raise click.ClickException(f"there is no endpoint {endpoint!r}")
     for route in routes.iter_rules():
         if endpoint in (None, route.endpoint):
             methods = sorted(route.methods or ())
@@ -226,7 +235,9 @@ def _describe(bound: Bound) -> str:
         text = "path " + " ".join(
             f"{_name(part)}()" if callable(part) else str(part)
             for part in rule.path)
-    if rule.shared and isinstance(rule.scope, str):
+    if rule.is_meta:
+        text = f"meta {text}"
+    elif rule.shared and isinstance(rule.scope, str):
         text += f" @{rule.scope}"
     return text
 

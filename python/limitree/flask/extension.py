@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar, overload
+from typing import Any, Optional, TypeVar, Union, overload
 
 import flask
 from flask.wrappers import Response
@@ -16,6 +16,7 @@ from limitree.demand import Segment
 from limitree.errors import StoreError
 from limitree.flask.cli import commands
 from limitree.flask.errors import RateLimitExceeded
+from limitree.flask.meta import meta_rules
 from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Breach,
@@ -31,7 +32,8 @@ from limitree.flask.rules import (
     TextOf,
 )
 from limitree.flask.settings import Reader
-from limitree.flask.site import Site, State, refuse
+from limitree.flask.site import Site, refuse
+from limitree.flask.steps import State
 from limitree.headers import Style
 from limitree.limiter import Limiter as Core
 from limitree.limits import Limits
@@ -43,8 +45,10 @@ from limitree.wsgi import held_body
 View = TypeVar("View", bound=Callable[..., Any])
 Target = TypeVar("Target", bound="Callable[..., Any] | flask.Blueprint")
 
+Metas = Optional[Sequence[Union[TextOf, Rule]]]
+
 _ALL = (ExemptionScope.APPLICATION | ExemptionScope.DEFAULT
-        | ExemptionScope.OWN)
+        | ExemptionScope.OWN | ExemptionScope.META)
 
 
 class RouteLimit:
@@ -146,6 +150,7 @@ class Limiter:
         retry_after: str | None = None, charge: str | None = None,
         in_memory_fallback: Sequence[TextOf] | None = None,
         request_identifier: Callable[[], str] | None = None,
+        meta_limits: Metas = None, on_meta_breach: Breach | None = None,
         decide: str | None = None, enabled: bool | None = None,
     ) -> None:
         if isinstance(key_func, flask.Flask):
@@ -202,7 +207,7 @@ class Limiter:
         override_defaults: bool = True,
         deduct_when: DeductWhen | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
-        scope: ScopeOf | None = None,
+        scope: ScopeOf | None = None, meta_limits: Metas = None,
     ) -> RouteLimit:
         """Return plain limits for a view, a blueprint or a block of code.
 
@@ -211,7 +216,8 @@ class Limiter:
         are checked before the view, and charged after it if the function
         returns true.  `cost` is a number, a dict of units such as
         ``{"tokens": 812}``, or a function without arguments that returns one;
-        such a dict may also be the result of `deduct_when`.
+        such a dict may also be the result of `deduct_when`.  `meta_limits` are
+        charged when this limit denies: who was denied too often is denied.
 
         Raises ConfigError for a text that is not valid.
         """
@@ -219,7 +225,8 @@ class Limiter:
             limit_value, key=key_func, scope=scope, per_method=per_method,
             methods=methods_of(methods), error_message=error_message,
             exempt_when=exempt_when, override_defaults=override_defaults,
-            deduct_when=deduct_when, on_breach=on_breach, cost=cost))
+            deduct_when=deduct_when, on_breach=on_breach, cost=cost,
+            metas=meta_rules(meta_limits)))
 
     def shared_limit(
         self, limit_value: TextOf, scope: ScopeOf, *,
@@ -230,6 +237,7 @@ class Limiter:
         override_defaults: bool = True,
         deduct_when: DeductWhen | None = None,
         on_breach: Breach | None = None, cost: CostOf = 1,
+        meta_limits: Metas = None,
     ) -> RouteLimit:
         """The same with one bucket for everything that has this `scope`."""
         return self._route_limit(Rule(
@@ -237,7 +245,7 @@ class Limiter:
             per_method=per_method, methods=methods_of(methods),
             error_message=error_message, exempt_when=exempt_when,
             override_defaults=override_defaults, deduct_when=deduct_when,
-            on_breach=on_breach, cost=cost))
+            on_breach=on_breach, cost=cost, metas=meta_rules(meta_limits)))
 
     def path(
         self, *path: SegmentOf, methods: str | Iterable[str] | None = None,

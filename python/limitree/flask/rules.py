@@ -44,6 +44,7 @@ class ExemptionScope(enum.Flag):
     DESCENDENTS = 4  #: also the blueprints nested in this one
     ANCESTORS = 8  #: limits of the blueprints this one is nested in
     OWN = 16  #: limits that were put on the blueprint itself
+    META = 32  #: meta limits, which count denials
 
 
 @dataclass(eq=False)
@@ -69,6 +70,8 @@ class Rule:
     on_breach: Breach | None = None
     cost: CostOf = 1
     reserve: Reserve = False
+    is_meta: bool = False  # charged by denials only
+    metas: tuple[Rule, ...] = ()  # that denials by this rule charge
 
     def __post_init__(self) -> None:
         if isinstance(self.text, str):
@@ -118,13 +121,16 @@ class Bound:
     """A rule at one endpoint and method, prepared as far as possible."""
 
     __slots__ = ("_endpoint", "_identify", "_path", "_plain", "_scope", "key",
-                 "rule", "static")
+                 "metas", "rule", "static")
 
     def __init__(self, rule: Rule, plain: PlainLimits, key: Key,
                  endpoint: str, method: str,
                  identify: Callable[[], str] | None = None) -> None:
         self.rule = rule
         self.key = rule.key or key
+        #: What denials by this rule charge: with its key, unless they have one.
+        self.metas = [Bound(one, plain, self.key, endpoint, method)
+                      for one in rule.metas]
         #: In place of the endpoint, if rules of others do not share the bucket.
         self._identify = None if rule.shared else identify
         self._plain = plain

@@ -22,6 +22,7 @@ from limitree.flask.rules import (
     DeductWhen,
     Key,
     PathsOf,
+    Rule,
     TextOf,
 )
 from limitree.headers import Reset, Style
@@ -88,6 +89,9 @@ class Settings:
     fallback: Group = field(default_factory=Group)  # while the store fails
     swallows: bool = False  # errors of on_breach are only logged
     retry_always: bool = False  # Retry-After in every response
+    meta: tuple[TextOf, ...] = ()  # limits of denials
+    on_meta_breach: Breach | None = None
+    empty_exempts: bool = False  # a function may return "" for no limit
 
 
 class Reader:
@@ -171,7 +175,12 @@ class Reader:
                          "RATELIMIT_REQUEST_IDENTIFIER"),
             fallback=Group(self._fallback()),
             swallows=bool(get("swallow_errors", "RATELIMIT_SWALLOW_ERRORS")),
-            retry_always=bool(get("retry_always")))
+            retry_always=bool(get("retry_always")),
+            meta=_texts(get("meta_limits", "LIMITREE_META", "RATELIMIT_META",
+                            default=()), "meta_limits"),
+            on_meta_breach=get("on_meta_breach", "LIMITREE_ON_META_BREACH",
+                               "RATELIMIT_ON_META_BREACH_CALLBACK"),
+            empty_exempts=bool(get("empty_exempts")))
 
     def _fallback(self) -> tuple[TextOf, ...]:
         return _texts(self.get(
@@ -295,7 +304,7 @@ class Reader:
 
 
 def _texts(found: Any, given: str) -> tuple[TextOf, ...]:
-    if isinstance(found, str) or callable(found):
+    if isinstance(found, (str, Rule)) or callable(found):
         return (cast("TextOf", found),)
     if not isinstance(found, Iterable):
         raise ConfigError(f"{given} must be a list of limits, is {found!r}")

@@ -6,58 +6,36 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import flask
 from flask.wrappers import Response
 from werkzeug.http import http_date, parse_date
 
 from limitree.decision import Decision
-from limitree.demand import Segment
 from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.flask.errors import RateLimitExceeded
+from limitree.flask.meta import MetaStep, meta_rules
 from limitree.flask.registry import Registry
 from limitree.flask.rules import (
     Bound,
     Breach,
     ExemptionScope,
-    Key,
     RequestLimit,
     Rule,
     SegmentOf,
 )
 from limitree.flask.settings import Group, Settings
 from limitree.flask.spare import Spare
+from limitree.flask.steps import Owner, State, Step, collect, limits_of
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
 from limitree.limits import NO_LIMITS
 from limitree.path_costs import PathCosts
-from limitree.plain import COMPUTED, PlainLimit, PlainLimits, PlainRule
+from limitree.plain import COMPUTED, PlainLimits, PlainRule
 from limitree.web import check_path, logger, unavailable
 from limitree.wsgi import HOLDS, note
-
-#: A rule, and the plain limit of each of its paths.
-Owner = tuple[Bound, "tuple[PlainLimit | None, ...]"]
-#: One decision, what it was about, and the rules whose paths these are.
-Step = tuple[Decision, PathCosts, "list[Owner]"]
-
-
-class State:
-    """The decisions about one request."""
-
-    __slots__ = ("is_spare", "rules", "steps")
-
-    def __init__(self) -> None:
-        self.is_spare = False  # decided by the limits of a Spare
-        # One decision, unless the view asks for more.
-        self.steps: list[Step] = []
-        self.rules: set[Rule] = set()  # already decided
-
-    def limits(self) -> list[RequestLimit]:
-        """Return the verdicts of the limits, step by step."""
-        return [limit for step in self.steps for limit in limits_of(*step)]
-
 
 class Site:
     """One application, with its limiter and its settings."""
@@ -75,13 +53,15 @@ class Site:
         self._state = f"limitree.flask.{id(registry):x}"  # in the environ
         self._everywhere = _rules_of(settings.application, "application")
         self._defaults = _rules_of(settings.default, None)
+        self._metas = meta_rules(settings.meta)
         self._path = ([Rule(paths=settings.path, reserve=settings.reserve)]
                       if settings.path else [])
 
     def _renew(self) -> None:
         settings = self.settings
         self.plain = PlainLimits(strategy=settings.strategy,
-                                 charge=settings.charge)
+                                 charge=settings.charge,
+                                 empty_exempts=settings.empty_exempts)
         limits = NO_LIMITS if settings.limits is None else settings.limits
         self.core = Core(limits, settings.store, levels=True,
                          **settings.options)
@@ -156,7 +136,7 @@ class Site:
         if endpoint is None or self._registry.is_filtered():
             return
         bounds = self.bounds(endpoint, request.method)
-        if bounds:
+        if bounds or self._metas:
             state = request.environ[self._state] = State()
             self._decide(state, bounds)
 
@@ -191,12 +171,13 @@ class Site:
         asked = PathCosts()
         owners: list[Owner] = []
         try:
-            self._collect(state, bounds, asked, owners)
+            collect(state.rules, bounds, asked, owners)
         finally:
             # If a function refuses the request, such as a key function that
             # checks a token, the limits before it have counted it.
             self.plain.update(self.core)
-            if asked.paths:
+            metas = self._meta_step(bounds)
+            if asked.paths or metas:
                 environ = flask.request.environ
                 if asked.reserves and getattr(environ.get(HOLDS), "is_over",
                                               True):
@@ -204,6 +185,11 @@ class Site:
                                        "ended: reserve before it is sent, and "
                                        "call the application as servers do")
                 try:
+                    denial = metas.step if metas else None
+                    if denial is not None:
+                        self._take(denial, state)
+                    if not asked.paths:
+                        return
                     decision = asked.authorize(self.core)
                 except StoreError:
                     if self._spare is None:
@@ -211,53 +197,62 @@ class Site:
                     self._decide_by(self._spare, state)
                     return
                 note(environ, asked, decision, self.core)
-                self._take((decision, asked, owners), state)
+                self._take((decision, asked, owners), state, metas)
+
+    def _meta_step(self, bounds: list[Bound]) -> MetaStep | None:
+        if not self._metas and not any(bound.metas for bound in bounds):
+            return None
+        endpoint = str(flask.request.endpoint)
+        blueprint, _, name = endpoint.rpartition(".")
+        if name == "static" or (ExemptionScope.META
+                                & self._registry.exemption_in(
+                self.app.view_functions.get(endpoint), blueprint)):
+            return None
+        return MetaStep(self.core, self.plain, self._bind_metas(
+            endpoint, flask.request.method), bounds)
+
+    def _bind_metas(self, endpoint: str, method: str) -> list[Bound]:
+        return [self.bind(rule, endpoint, method) for rule in self._metas]
 
     def _decide_by(self, spare: Spare, state: State) -> None:
         request = flask.request
         asked = PathCosts()
         owners: list[Owner] = []
-        self._collect(state, spare.bounds(str(request.endpoint),
-                                          request.method), asked, owners)
+        collect(state.rules, spare.bounds(
+            str(request.endpoint), request.method), asked, owners)
         spare.plain.update(spare.core)
         state.is_spare = True
         self._take((asked.authorize(spare.core), asked, owners), state)
 
-    def _take(self, step: Step, state: State) -> None:
+    def _take(self, step: Step, state: State,
+              metas: MetaStep | None = None) -> None:
         state.steps.append(step)
         if step[0].limited:
-            self._deny(limits_of(*step), step[0])
-
-    def _collect(self, state: State, bounds: list[Bound],
-                 asked: PathCosts, owners: list[Owner]) -> None:
-        keys: dict[Key, Segment] = {}
-        for bound in bounds:
-            rule = bound.rule
-            state.rules.add(rule)
-            if rule.exempt_when is not None and rule.exempt_when():
-                continue
-            paths, limits = bound.paths(keys)
-            if paths:
-                asked.costs += [bound.cost()] * len(paths)
-                asked.paths += paths
-                owners.append((bound, limits))
-                asked.defer(len(asked.paths) - len(paths), rule.charge_when,
-                            rule.reserves)
+            limits = limits_of(*step)
+            if metas:
+                metas.charge({limit.rule for limit in limits if limit.breached})
+            self._deny(limits, step[0])
 
     def _deny(self, limits: list[RequestLimit], decision: Decision) -> None:
         log_denial(decision)
         breached = [limit for limit in limits if limit.breached]
+        if breached and breached[0].rule.is_meta:
+            breached = breached[:1]  # the first one answers for all
         # The headers are about the limit with the longest wait.
         binding = max(breached or limits, key=_wait)
         response = None
         for limit in breached:
-            for breach in dict.fromkeys((self.settings.on_breach,
-                                         limit.rule.on_breach)):
+            for breach in self._callbacks(limit.rule):
                 response = self._told(breach, limit) or response
         message = binding.rule.error_message
         raise self._exceeded(decision, binding,
                              message() if callable(message) else message,
                              response)
+
+    def _callbacks(self, rule: Rule) -> Iterable[Breach | None]:
+        if rule.is_meta:
+            return [rule.on_breach or self.settings.on_meta_breach]
+        return dict.fromkeys((self.settings.on_breach, rule.on_breach))
 
     def _told(self, breach: Breach | None, limit: RequestLimit
               ) -> Response | None:
@@ -326,7 +321,9 @@ class Site:
 
     def plain_rules_of(self, endpoint: str, method: str) -> list[PlainRule]:
         """Return the plain limits of an endpoint whose texts are known."""
-        found = [bound.static for bound in self.bounds(endpoint, method)]
+        bounds = self.bounds(endpoint, method)
+        found = [bound.static for one in bounds for bound in (one, *one.metas)]
+        found += [bound.static for bound in self._bind_metas(endpoint, method)]
         return [rule for rule in found
                 if rule is not None and COMPUTED not in rule.scope]
 
@@ -335,6 +332,7 @@ class Site:
         for route in self.app.url_map.iter_rules():
             for method in route.methods or ():
                 self.bounds(route.endpoint, method)
+                self._bind_metas(route.endpoint, method)
         return self.plain
 
     def renew(self) -> None:
@@ -349,19 +347,6 @@ class Site:
         self._renew()
         self._bounds = {}
         old.close()
-
-
-def limits_of(decision: Decision, asked: PathCosts, owners: list[Owner]
-              ) -> list[RequestLimit]:
-    """Return the verdict of each limit about the paths of `asked`."""
-    limits = [(bound, limit) for bound, all_limits in owners
-              for limit in all_limits]
-    found = []
-    for level in decision.levels or ():
-        bound, limit = limits[level.path]
-        found.append(RequestLimit(asked.paths[level.path], level,
-                                  bound.rule.shared, limit, bound.rule))
-    return found
 
 
 def refuse(error: StoreError) -> Response:

@@ -11,7 +11,13 @@ from limitree.flask.rules import RequestLimit
 from limitree.flask_limiter.constants import ExemptionScope, HeaderNames
 from limitree.flask_limiter.errors import RateLimitExceeded
 from limitree.flask_limiter.extension import Limiter
-from limitree.flask_limiter.limits import ApplicationLimit, Limit, RouteLimit
+from limitree.flask_limiter.limits import (
+    ApplicationLimit,
+    Limit,
+    MetaLimit,
+    RouteLimit,
+)
 
 __all__ = ["ApplicationLimit", "ExemptionScope", "HeaderNames", "Limit",
-           "Limiter", "RateLimitExceeded", "RequestLimit", "RouteLimit"]
+           "Limiter", "MetaLimit", "RateLimitExceeded", "RequestLimit",
+           "RouteLimit"]

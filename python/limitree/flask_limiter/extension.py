@@ -26,7 +26,8 @@ class Limiter(extension.Limiter):
     """
 
     _usual = {"strategy": "fixed-window", "headers_enabled": False,
-              "decide": "decorator", "retry_always": True}
+              "decide": "decorator", "retry_always": True,
+              "empty_exempts": True}
     _exceeded = RateLimitExceeded
 
     def __init__(self, key_func: Key, *, app: flask.Flask | None = None,

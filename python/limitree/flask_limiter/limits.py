@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from limitree.flask import extension
+from limitree.flask.extension import Metas
+from limitree.flask.meta import meta_rules
 from limitree.flask.rules import CostOf, Key, Rule, ScopeOf, TextOf
 from limitree.web import methods_of
 
 if TYPE_CHECKING:
     from limitree.flask_limiter.extension import Limiter
 
-__all__ = ["ApplicationLimit", "Limit", "RouteLimit"]
+__all__ = ["ApplicationLimit", "Limit", "MetaLimit", "RouteLimit"]
 
 
 class Limit(Rule):
@@ -22,10 +24,12 @@ class Limit(Rule):
 
     def __init__(self, limit_provider: TextOf, key_function: Key | None = None,
                  *, scope: ScopeOf | None = None, cost: CostOf | None = None,
-                 methods: Any = None, **options: Any) -> None:
+                 methods: Any = None, meta_limits: Metas = None,
+                 **options: Any) -> None:
         super().__init__(limit_provider, key=key_function, scope=scope,
                          cost=1 if cost is None else cost,
                          methods=methods_of(methods),
+                         metas=meta_rules(meta_limits),
                          **{"override_defaults": False, **options})
 
 
@@ -36,6 +40,15 @@ class ApplicationLimit(Limit):
                  *, scope: ScopeOf = "global", **options: Any) -> None:
         super().__init__(limit_provider, key_function, scope=scope, shared=True,
                          **options)
+
+
+class MetaLimit(Limit):
+    """A limit of denials: for ``meta_limits`` of a limiter or a limit."""
+
+    def __init__(self, limit_provider: TextOf, key_function: Key | None = None,
+                 *, scope: ScopeOf = "meta", **options: Any) -> None:
+        super().__init__(limit_provider, key_function, scope=scope, shared=True,
+                         is_meta=True, **options)
 
 
 class RouteLimit(extension.RouteLimit):
