@@ -329,6 +329,12 @@ CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache",
                      "LOCATION": ["unix:///run/redis.sock?db=2"]},
           "local": {"BACKEND": "django.core.cache.backends.locmem."
                                "LocMemCache"},
+          "memcached": {"BACKEND": "django.core.cache.backends.memcached."
+                                   "PyMemcacheCache",
+                        "LOCATION": ["10.0.0.1:11211", "10.0.0.2:11211"]},
+          "memcached socket": {"BACKEND": "django.core.cache.backends."
+                                          "memcached.PyLibMCCache",
+                               "LOCATION": "unix:/run/memcached.sock"},
           "file": {"BACKEND": "django.core.cache.backends.filebased."
                               "FileBasedCache", "LOCATION": "/tmp"},
           "secret": {"BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -357,6 +363,8 @@ def test_fallbacks():
 @pytest.mark.parametrize("alias, store", [
     ("default", "redis://127.0.0.1:1/3"),
     ("socket", "redis+unix:///run/redis.sock?db=2"),
+    ("memcached", "memcached://10.0.0.1:11211,10.0.0.2:11211"),
+    ("memcached socket", "memcached+unix:///run/memcached.sock"),
     ("local", "memory://")])
 def test_store_of_a_cache(alias, store):
     with override_settings(CACHES=CACHES), limits(STORE=f"cache://{alias}"):

@@ -52,7 +52,7 @@ def _store(value: object) -> str:
 
 
 def _store_of_cache(alias: str) -> str:
-    """Return the URL of the server of CACHES[alias]."""
+    """Return the URL of the server of CACHES[alias], or of its servers."""
     caches = settings.CACHES
     if alias not in caches:
         raise LookupError(f"names the cache {alias!r}, but CACHES has "
@@ -63,13 +63,18 @@ def _store_of_cache(alias: str) -> str:
     location = cache.get("LOCATION", "")
     if isinstance(location, str):
         location = location.replace(";", ",").split(",")
-    first = str(location[0]).strip() if location else ""
+    servers = [str(one).strip() for one in location]
+    first = servers[0] if servers else ""
     # Django writes to the first server, and reads from the others.
     if first.startswith("unix://"):
         first = f"redis+{first}"
-    if not first.startswith(("redis", "valkey")):
-        raise ValueError(f"names the cache {alias!r}, which is not on a Redis: "
-                         "write the URL of one")
+    if ".memcached." in cache.get("BACKEND", ""):
+        first = ("memcached+unix://" + first.partition(":")[2]
+                 if first.startswith("unix:") and len(servers) == 1
+                 else "memcached://" + ",".join(servers))
+    elif not first.startswith(("redis", "valkey")):
+        raise ValueError(f"names the cache {alias!r}, which is not on a Redis "
+                         "or memcached: write the URL of one")
     if cache.get("OPTIONS"):
         raise ValueError(f"names the cache {alias!r}, whose OPTIONS are not "
                          "known here: write its URL")
