@@ -53,7 +53,8 @@ _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
 class Record:
     """The decisions about one connection: ``scope["limitree"]``."""
 
-    __slots__ = ("ahead", "decisions", "deferred", "holds", "limiter")
+    __slots__ = ("ahead", "decisions", "deferred", "forget", "holds",
+                 "limiter")
 
     def __init__(self) -> None:
         #: In the order they were made; what is reserved is an AsyncReservation.
@@ -69,6 +70,8 @@ class Record:
         self.ahead: dict[Any, Any] = {}
         #: The integration that handles the connection, if there is one.
         self.limiter: Any = None
+        #: Lets the task of the request end without what is held.
+        self.forget: Any = None
 
     def note(self, ask: PathCosts | None, decision: Any, limiter: AsyncLimiter
              ) -> Any:
@@ -84,12 +87,12 @@ class Record:
             self.holds.add(decision, ask, limiter._limiter, limiter)
         return decision
 
-    async def answer(self, status: int, headers: Iterable[Iterable[bytes]]
+    async def answer(self, status: int, headers: Iterable[tuple[str, str]]
                      ) -> None:
         """Charge what functions say of a response that begins."""
         if not self.deferred and not self.holds.open:
             return
-        started = web.Started.of(status, _texts(headers))
+        started = web.Started.of(status, headers)
         if self.holds.open:
             self.holds.answer(started, False)
         deferred, self.deferred = self.deferred, []
@@ -169,11 +172,12 @@ class HeaderMiddleware:
                     has_trailers = message.get("trailers", False)
                     record.holds.start(_texts(message.get("headers", ())))
                 await record.answer(message.get("status", 101),
-                                    message.get("headers", ()))
+                                    _texts(message.get("headers", ())))
                 if record.decisions:
-                    message["headers"] = _added(
+                    # Another message: an inner middleware may keep its own.
+                    message = {**message, "headers": _added(
                         message.get("headers", ()),
-                        self.headers_of(record.decisions))
+                        self.headers_of(record.decisions))}
             await send(message)
             if (record.holds.open and kind in _ENDS and not has_trailers
                     and not message.get("more_body")):

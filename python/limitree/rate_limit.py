@@ -116,7 +116,7 @@ class RateLimit:
                             "'5/minute' holds nothing")
         self._limits = [self._limit_function(one) if callable(one) else one
                         for one in limits]
-        self._key = None if key is None else self._key_function(key)
+        self._key = None if key is None else self.key_function(key)
         self._cost = self._function(cost) if callable(cost) else cost
         self._by = by
         self._scope = scope
@@ -138,8 +138,10 @@ class RateLimit:
     def _limit_function(function: Callable[..., Any]) -> Callable[..., Any]:
         return limit_function(function)
 
-    def _key_function(self, key: Any) -> Callable[..., Any]:
-        return self._function(key)
+    @classmethod
+    def key_function(cls, key: Any) -> Callable[..., Any]:
+        """Return a function that finds the caller of a request."""
+        return cls._function(key)
 
     def asking(self, site: Site, request: Any, where: Where,
                key: Any = UNKNOWN) -> Asking:

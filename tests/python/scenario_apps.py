@@ -249,12 +249,6 @@ class OfAsgi(App):
     def connect(self, path, headers):
         sent = []
 
-        async def receive():
-            return {"type": "websocket.connect"}
-
-        async def send(message):
-            sent.append(message)
-
         scope = {"type": "websocket", "path": path, "query_string": b"",
                  "headers": [(name.lower().encode(), value.encode())
                              for name, value in headers.items()],
@@ -263,7 +257,24 @@ class OfAsgi(App):
                  "raw_path": path.encode(), "http_version": "1.1",
                  "asgi": {"version": "3.0"}, "extensions": {
                      "websocket.http.response": {}}}
-        run_awaited(self.app(scope, receive, send))
+
+        async def ask():
+            answered = asyncio.Event()
+            coming = iter(["websocket.connect"])
+
+            async def receive():
+                kind = next(coming, None)
+                if kind is None:  # the client goes away with the answer
+                    await answered.wait()
+                return {"type": kind or "websocket.disconnect", "code": 1001}
+
+            async def send(message):
+                sent.append(message)
+                answered.set()
+
+            await self.app(scope, receive, send)
+
+        run_awaited(ask())
         return 200 if sent[0]["type"] == "websocket.accept" else (
             sent[0]["status"])
 

@@ -14,8 +14,8 @@ from fastapi.params import Depends
 from limitree.asgi import HeaderMiddleware
 from limitree.fastapi.rate_limit import RateLimit
 from limitree.lifespan import Message, Scope
+from limitree.site import OVERRIDES
 from limitree.starlette.errors import HANDLERS
-from limitree.starlette.limits import OVERRIDES
 from limitree.starlette.scope import calls_in
 from limitree.starlette.site import Site
 

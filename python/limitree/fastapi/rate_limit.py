@@ -15,14 +15,14 @@ from limitree.lifespan import Scope
 from limitree.path_costs import DeductWhen
 from limitree.rate_limit import UNKNOWN, Breach, By, Step, run_awaited
 from limitree.response_holds import Reserve
-from limitree.starlette.limits import ConnectionLimit
+from limitree.site import RouteLimit
 from limitree.starlette.scope import Connection, calls_of
 from limitree.starlette.site import Site, site_of
 
 _TAKEN = object()  # a limit that was called before has taken its decision
 
 
-class RateLimit(ConnectionLimit):
+class RateLimit(RouteLimit):
     """A dependency that lets a request pass, or raises RateLimitExceeded.
 
     ``limits`` are texts such as ``"5/second; 100/hour"``; paths of the tree, in

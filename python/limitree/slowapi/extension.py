@@ -25,13 +25,13 @@ from limitree.asgi import Record
 from limitree.decision import Decision
 from limitree.errors import StoreError
 from limitree.headers import Headers, combined
-from limitree.lifespan import LimiterLifespan, Scope
+from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimit, PlainLimits, parse, text_of_name
-from limitree.rate_limit import Step, run_awaited
+from limitree.rate_limit import Step
+from limitree.site import RouteLimit
 from limitree.slowapi.errors import RateLimitExceeded
 from limitree.starlette import extension
-from limitree.starlette.limits import ConnectionLimit
 from limitree.starlette.scope import Connection
 
 __all__ = ["Limiter", "_rate_limit_exceeded_handler"]
@@ -48,7 +48,7 @@ class _Mark:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.limits: list[ConnectionLimit] = []
+        self.limits: list[RouteLimit] = []
         self.overrides = False
 
 
@@ -149,12 +149,12 @@ class Limiter(extension.Limiter):
 
     # ---- Decorators ---------------------------------------------------------
 
-    def _limit(self, *limits: Any, **options: Any) -> ConnectionLimit:
+    def _limit(self, *limits: Any, **options: Any) -> RouteLimit:
         if options.get("scope") is None:
             options.setdefault("by", self._by)
         return super()._limit(*limits, **options)
 
-    def _decorator(self, limit: ConnectionLimit, override_defaults: bool
+    def _decorator(self, limit: RouteLimit, override_defaults: bool
                    ) -> Callable[[Any], Any]:
         def put(function: Any) -> Any:
             mark: _Mark | None = getattr(function, _MARK, None)
@@ -199,20 +199,20 @@ class Limiter(extension.Limiter):
 
     # ---- Requests -----------------------------------------------------------
 
-    def _limits_of(self, scope: Scope) -> list[ConnectionLimit]:
+    def limits_of(self, endpoint: Any, method: str) -> list[RouteLimit]:
         """Return the limits that the middleware decides."""
-        endpoint = scope["endpoint"]
         if not self._auto_check or hasattr(endpoint, _MARK):
             return []
-        return super()._limits_of(scope)
+        return super().limits_of(endpoint, method)
 
     async def _decide(self, connection: HTTPConnection, mark: _Mark) -> None:
         """Decide the limits of a function that is called."""
         if self.enabled and self._auto_check:
             endpoint = connection.scope.get("endpoint")
-            await self._decide_all(connection, [
+            await self.ask([
                 *(one for one in self._everywhere if one.applies_to(endpoint)
-                  and not (one.is_default and mark.overrides)), *mark.limits])
+                  and not (one.is_default and mark.overrides)), *mark.limits],
+                connection, Connection(connection.scope))
 
     def _decide_sync(self, connection: HTTPConnection, mark: _Mark) -> None:
         try:
@@ -222,15 +222,6 @@ class Limiter(extension.Limiter):
             return
         raise RuntimeError(f"{mark.function.__qualname__} would block the event"
                            " loop: make it async, or call it in a thread")
-
-    async def _decide_all(self, connection: HTTPConnection,
-                          limits: list[ConnectionLimit]) -> None:
-        step = Step()
-        await run_awaited(step.asking(limits, self, connection,
-                                      Connection(connection.scope)))
-        if step.ask.paths:
-            await self.authorize(connection, step)
-            step.ask.pass_on()
 
     async def authorize(self, connection: HTTPConnection, step: Step) -> Any:
         """Return the Decision on `step`, as limitree.starlette.Limiter."""
@@ -246,11 +237,12 @@ class Limiter(extension.Limiter):
         except StoreError:
             if self._spare is None:
                 raise
-            return await self._spare._decide_all(connection,
-                                                 self._spare._everywhere)
+            return await self._spare.ask(self._spare._everywhere, connection,
+                                         Connection(scope))
 
-    def _exceeded(self, decision: Decision, step: Step, message: str | None,
-                  response: Any) -> RateLimitExceeded:
+    def exceeded(self, decision: Decision, step: Step, message: str | None,
+                 response: Any) -> RateLimitExceeded:
+        """Return the error of a request that was denied."""
         return RateLimitExceeded(decision, _denying(decision, step), message,
                                  response)
 

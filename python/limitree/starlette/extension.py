@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from starlette.requests import HTTPConnection, Request
 from starlette.routing import Match
@@ -12,15 +12,10 @@ from starlette.websockets import WebSocket
 from limitree.asgi import HeaderMiddleware
 from limitree.errors import ClientGone, StoreError
 from limitree.lifespan import Receive, Scope, Send
-from limitree.rate_limit import Step, run_awaited
+from limitree.rate_limit import run_awaited
 from limitree.starlette.errors import HANDLERS, RateLimitExceeded
-from limitree.starlette.limits import OVERRIDES, ConnectionLimit
 from limitree.starlette.scope import Connection
 from limitree.starlette.site import Site
-
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
-
-_LIMITS = "_limitree_limits"  # of the function of a route
 
 
 class Limiter(Site):
@@ -34,30 +29,6 @@ class Limiter(Site):
         """
         app.state.limiter = self
         app.add_middleware(_Middleware, limiter=self)
-
-    def _decorator(self, limit: ConnectionLimit, override_defaults: bool
-                   ) -> Callable[[Endpoint], Endpoint]:
-        def put(endpoint: Endpoint) -> Endpoint:
-            if not callable(endpoint):
-                raise TypeError("limits are put on a function, not on "
-                                f"{endpoint!r}")
-            limits = [limit, *vars(endpoint).get(_LIMITS, ())]
-            setattr(endpoint, _LIMITS, limits)
-            if override_defaults:
-                setattr(endpoint, OVERRIDES, True)
-            return endpoint
-        return put
-
-    def _limits_of(self, scope: Scope) -> list[ConnectionLimit]:
-        """Return the limits of a request whose route is known."""
-        endpoint = scope["endpoint"]
-        # A class may have limits, and each of its methods.
-        method = getattr(endpoint, str(scope.get("method")).lower(), None)
-        owner = method if hasattr(method, _LIMITS) else endpoint
-        own: list[ConnectionLimit] = [
-            *getattr(endpoint, _LIMITS, ()),
-            *(getattr(method, _LIMITS, ()) if method is not None else ())]
-        return [one for one in self._everywhere if one.applies_to(owner)] + own
 
 
 class _Middleware(HeaderMiddleware):
@@ -75,13 +46,9 @@ class _Middleware(HeaderMiddleware):
             await self.app(scope, receive, send)
             return
         connection = HTTPConnection(found)
-        step = Step()
+        limits = site.limits_of(found["endpoint"], found.get("method", "WS"))
         try:
-            await run_awaited(step.asking(site._limits_of(found), site,
-                                          connection, Connection(found)))
-            if step.ask.paths:
-                await site.authorize(connection, step)
-                step.ask.pass_on()
+            await site.ask(limits, connection, Connection(found))
         except (ClientGone, RateLimitExceeded, StoreError) as error:
             await _answer(error, scope, receive, send)
         else:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from limitree.clients import ClientIp
-from limitree.functions import of_request
 from limitree.lifespan import Scope
 
 _PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
@@ -102,10 +100,3 @@ class Connection:
 
     def route(self, method: str | None = None) -> str:
         return route_of(self._scope, method)
-
-
-def key_function(key: Callable[..., Any] | ClientIp) -> Callable[[Any], Any]:
-    """Return a function that finds the caller of a request."""
-    if isinstance(key, ClientIp):
-        return lambda connection: key.of_scope(connection.scope)
-    return of_request(key)

@@ -2,182 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from starlette.requests import HTTPConnection
 
-from limitree.aio import AsyncLimiter
-from limitree.asgi import Record
-from limitree.clients import ClientIp, client_ip
-from limitree.decision import Decision, Level
-from limitree.demand import Cost, Segment
-from limitree.denials import log_denial
-from limitree.headers import Reset, Style, check_style
-from limitree.lifespan import LimiterLifespan
-from limitree.limits import NO_LIMITS, Limits
-from limitree.path_costs import DeductWhen
-from limitree.plain import PlainLimits
-from limitree.rate_limit import Breach, Step, run_awaited
-from limitree.response_holds import Reserve
+from limitree import site
+from limitree.decision import Decision
+from limitree.rate_limit import Step
 from limitree.starlette.errors import RateLimitExceeded
-from limitree.starlette.limits import EXEMPT, ConnectionLimit
-from limitree.starlette.scope import key_function
-from limitree.wait import Clock
-
-_ROOT = "route"
-
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-class Site:
-    """The limiter of an application, and how it finds its callers.
+class Site(site.Site):
+    __doc__ = site.Site.__doc__
 
-    ``limits`` is the tree of paths, or an AsyncLimiter; leave it out if all
-    limits are at the routes.  ``store``, ``clock`` and ``options`` are those of
-    AsyncLimiter.  ``key_func`` returns the key of the caller, by default the
-    address of the client.  ``default_limits`` are texts for every route without
-    its own decorator, ``application_limits`` for all routes together.
-    ``strategy`` is the algorithm of texts that name none: "fixed-window",
-    "moving-window" or "sliding-window-counter", as in slowapi, or one of
-    limitree's.  ``on_breach`` is called for each denial, with the connection
-    and the Decision, and may return a response.  ``headers`` and ``reset`` are
-    those of Decision.headers.
-    """
-
-    _kind: type[ConnectionLimit] = ConnectionLimit
-
-    def __init__(self, key_func: Callable[..., Any] | ClientIp = client_ip(),
-                 *, app: Any = None,
-                 limits: Limits | AsyncLimiter | None = None,
-                 store: str = "memory://",
-                 default_limits: Iterable[str] = (),
-                 application_limits: Iterable[str] = (),
-                 strategy: str | None = None,
-                 on_breach: Breach | None = None, enabled: bool = True,
-                 headers: Style = "ietf", reset: Reset = "delta",
-                 clock: Clock | None = None, **options: object) -> None:
-        if hasattr(key_func, "router"):  # an application is callable, too
-            raise TypeError("the application goes into app=, or to init_app()")
-        check_style(headers, reset)
-        self._begin()
-        self.enabled = enabled  #: whether anything is asked at all
-        #: The limits given as texts.
-        self.plain = PlainLimits(_ROOT, strategy)
-        self._lifespan = LimiterLifespan(
-            NO_LIMITS if limits is None else limits, store,
-            {"clock": clock, **options})
-        self.plain.update(self._lifespan)  # the name must be free
-        self.key = key_function(key_func)  #: tells callers apart
-        self.on_breach = on_breach
-        self._headers: tuple[Style, Reset] = (headers, reset)
-        #: The limits of every route.
-        self._everywhere: list[ConnectionLimit] = []
-        for text in _texts(application_limits):
-            self._everywhere.append(self._limit(text, by="app"))
-            self._everywhere[-1].is_application = True
-        for text in _texts(default_limits):
-            self._everywhere.append(self._limit(text))
-            self._everywhere[-1].is_default = True
-        if app is not None:
-            self.init_app(app)
-
-    def _limit(self, *limits: Any, **options: Any) -> ConnectionLimit:
-        return self._kind(*limits, **options)
-
-    def _begin(self) -> None:
-        """Set what init_app needs."""
-
-    def init_app(self, app: Any) -> None:
-        """Add the limiter to `app`: headers, denials, start and end."""
-        raise NotImplementedError
-
-    @property
-    def limiter(self) -> AsyncLimiter:
-        """The limiter that is asked."""
-        return self._lifespan.limiter
-
-    async def levels_of(self, key: Segment) -> list[Level]:
-        """Return what is left of a caller's texts; charges nothing."""
-        return await self.plain.levels_of_awaited(self.limiter, key)
-
-    async def reset(self, key: Segment) -> None:
-        """Forget what a caller has used of texts."""
-        await self.plain.reset_awaited(self.limiter, key)
-
-    # ---- Decorators ---------------------------------------------------------
-
-    def limit(self, limit_value: Any,
-              key_func: Callable[..., Any] | ClientIp | None = None, *,
-              per_method: bool = False,
-              cost: Cost | Callable[..., Any] = 1,
-              reserve: Reserve = False,
-              methods: str | Iterable[str] | None = None,
-              exempt_when: Callable[..., Any] | None = None,
-              override_defaults: bool = True,
-              deduct_when: DeductWhen | None = None,
-              on_breach: Breach | None = None,
-              error_message: str | Callable[[], str] | None = None,
-              scope: str | None = None
-              ) -> Callable[[Endpoint], Endpoint]:
-        """Return a decorator with the effect of a RateLimit at the route.
-
-        Put it below the decorator of the route.  The function needs no
-        parameter for the request.
-        """
-        return self._decorator(self._limit(
-            limit_value, key=key_func, cost=cost, reserve=reserve, scope=scope,
-            methods=methods, per_method=per_method, exempt_when=exempt_when,
-            deduct_when=deduct_when, on_breach=on_breach,
-            error_message=error_message), override_defaults)
-
-    def shared_limit(self, limit_value: Any, scope: str,
-                     key_func: Callable[..., Any] | ClientIp | None = None,
-                     **options: Any) -> Callable[[Endpoint], Endpoint]:
-        """Return a decorator for routes that count together, as `scope`.
-
-        The other arguments are those of `limit`.
-        """
-        return self.limit(limit_value, key_func, scope=scope, **options)
-
-    def exempt(self, endpoint: Endpoint) -> Endpoint:
-        """Exempt a route from the limits of every route."""
-        setattr(endpoint, EXEMPT, True)
-        return endpoint
-
-    def _decorator(self, limit: ConnectionLimit, override_defaults: bool
-                   ) -> Callable[[Endpoint], Endpoint]:
-        raise NotImplementedError
-
-    # ---- Requests -----------------------------------------------------------
-
-    async def authorize(self, connection: HTTPConnection, step: Step) -> Any:
-        """Return the Decision on `step`, or the AsyncReservation.
-
-        Raises RateLimitExceeded if it is denied.
-        """
-        if self.plain.has_news:
-            # The first request of a route.  Its limits are read together with
-            # those of other routes, which may take long if there are many.
-            await asyncio.to_thread(self.plain.update, self._lifespan)
-        record: Record = connection.scope["limitree"]
-        limiter, ask = self.limiter, step.ask
-        decision = record.note(ask, await ask.authorize(limiter, True), limiter)
-        if decision.limited:
-            log_denial(decision)
-            response, message = await run_awaited(
-                step.answering(self, connection, decision))
-            raise self._exceeded(decision, step, message, response)
-        return decision
-
-    def _exceeded(self, decision: Decision, step: Step, message: str | None,
-                  response: Any) -> RateLimitExceeded:
+    def exceeded(self, decision: Decision, step: Step, message: str | None,
+                 response: Any) -> Exception:
+        """Return the error of a request that was denied."""
         return RateLimitExceeded(decision, message, response)
-
-
-def _texts(texts: Iterable[str]) -> Iterable[str]:
-    return [texts] if isinstance(texts, str) else texts
 
 
 def site_of(connection: HTTPConnection) -> Site:
