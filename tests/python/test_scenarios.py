@@ -15,6 +15,8 @@ from scenario_apps import LIST, Impossible
 APPS = {"Flask": "scenario_apps:Flask", "Django": "scenario_django:Django",
         "DRF": "scenario_django:Drf", "FastAPI": "scenario_apps:FastApi",
         "Starlette": "scenario_apps:Starlette", "ASGI": "scenario_apps:Asgi",
+        "Litestar": "scenario_homes:Litestar", "Quart": "scenario_homes:Quart",
+        "Sanic": "scenario_homes:Sanic", "aiohttp": "scenario_homes:Aiohttp",
         "WSGI": "scenario_apps:Wsgi", "functions": "scenario_apps:Plain",
         "async functions": "scenario_apps:PlainAsync"}
 PAGE = pathlib.Path(__file__).parents[2] / "docs" / "features.md"

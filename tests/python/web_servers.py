@@ -57,6 +57,13 @@ def hypercorn(application, *options, **environment):
 
 
 @contextlib.contextmanager
+def python(program, *options, **environment):
+    """Yields the address that a program of this folder prints."""
+    with _server(program, *options, environment=environment) as found:
+        yield found
+
+
+@contextlib.contextmanager
 def _server(*command, environment):
     path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     with tempfile.TemporaryFile("w+") as log:

@@ -1,0 +1,170 @@
+"""Limits for Litestar, decided before its guards.
+
+    limiter = Limiter(store="shm://myapp")
+
+    @get("/trade")
+    @limiter.limit("5/minute")
+    async def trade() -> str: ...
+
+    app = Litestar([trade], plugins=[limiter])
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from litestar import Response
+from litestar.config.app import AppConfig
+from litestar.connection import ASGIConnection
+from litestar.exceptions import HTTPException
+from litestar.handlers import BaseRouteHandler
+from litestar.middleware import DefineMiddleware
+from litestar.plugins import InitPlugin
+
+from limitree import site, web
+from limitree.asgi import HeaderMiddleware, refuse
+from limitree.decision import Decision
+from limitree.errors import ClientGone, LimitExceeded, StoreError
+from limitree.headers import problem
+from limitree.lifespan import Message, Receive, Scope, Send
+from limitree.rate_limit import Step
+
+__all__ = ["Limiter", "RateLimit", "RateLimitExceeded"]
+
+_ERROR = "limitree.error"  # of a scope
+_PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
+
+
+class RateLimitExceeded(HTTPException, LimitExceeded):
+    """A request was denied; without your own handler the answer is a 429."""
+
+    status_code = 429
+
+    def __init__(self, decision: Decision, message: str | None = None,
+                 response: Any = None) -> None:
+        detail = message or str(problem(decision)["detail"])
+        HTTPException.__init__(self, detail, detail=detail, status_code=429)
+        self.decision = decision
+        self.message = message  #: of the limit, or None
+        self.response = response  #: of an on_breach, or None
+
+
+class RateLimit(site.RouteLimit):
+    """Limits as a guard, of a handler, a controller, a router or all of them.
+
+    The arguments are those of limitree.fastapi.RateLimit, without Depends.
+    """
+
+    async def __call__(self, connection: ASGIConnection[Any, Any, Any, Any],
+                       handler: BaseRouteHandler) -> None:
+        """Do nothing: the guard of the Limiter has decided all of them."""
+        record = connection.scope.get("limitree")
+        if getattr(record, "limiter", None) is None:
+            raise RuntimeError("RateLimit has nobody to ask: the application "
+                               "needs plugins=[limitree.litestar.Limiter()]")
+
+
+class Limiter(site.Site, InitPlugin):
+    __doc__ = f"""{site.Site.__doc__}
+    It is a plugin: ``Litestar(..., plugins=[limiter])``.
+    """
+
+    _kind = RateLimit
+
+    def init_app(self, app: Any) -> None:
+        """Raise TypeError: Litestar knows its plugins when it is made."""
+        raise TypeError("a Litestar gets its limiter as a plugin: "
+                        "Litestar(..., plugins=[limiter])")
+
+    def on_app_init(self, app_config: AppConfig) -> AppConfig:
+        """Add headers, denials, start and end; Litestar calls this."""
+        app_config.state["limiter"] = self
+        app_config.guards.insert(0, self._guard)
+        app_config.middleware.insert(0, DefineMiddleware(
+            cast("Any", _Middleware), limiter=self))
+        app_config.on_startup.append(self._lifespan.open)
+        app_config.on_shutdown.append(self._lifespan.close)
+        for kind in (RateLimitExceeded, StoreError, ClientGone):
+            app_config.exception_handlers.setdefault(kind, _handler)
+        return app_config
+
+    def exceeded(self, decision: Decision, step: Step, message: str | None,
+                 response: Any) -> Exception:
+        """Return the error of a request that was denied."""
+        return RateLimitExceeded(decision, message, response)
+
+    async def _guard(self, connection: ASGIConnection[Any, Any, Any, Any],
+                     handler: BaseRouteHandler) -> None:
+        scope = cast("Scope", connection.scope)
+        if not self.enabled:
+            return
+        guards = (guard for guard in handler.resolve_guards()
+                  if isinstance(guard, RateLimit))
+        where = _Handler(scope, handler)
+        try:
+            await self.ask([*self.limits_of(handler.fn, where.method),
+                            *dict.fromkeys(guards)], connection, where)
+        except (RateLimitExceeded, StoreError, ClientGone) as error:
+            scope[_ERROR] = error
+            raise
+
+
+class _Handler:
+    """The handler of a connection, as a Where."""
+
+    def __init__(self, scope: Scope, handler: BaseRouteHandler) -> None:
+        self._scope = scope
+        self._handler = handler
+
+    @property
+    def method(self) -> str:
+        return str(self._scope.get("method", "WS"))
+
+    @property
+    def url(self) -> str:
+        return str(self._scope["path"])
+
+    def route(self, method: str | None = None) -> str:
+        methods = getattr(self._handler, "http_methods", None) or ["WS"]
+        path = (self._scope.get("path_template")
+                or sorted(self._handler.paths)[0])
+        name = f"{method or ','.join(sorted(map(str, methods)))}{path}"
+        return name.translate(_PLAIN)
+
+
+class _Middleware(HeaderMiddleware):
+    """Reports decisions in every response, and refuses websockets."""
+
+    def __init__(self, app: Any, limiter: Limiter) -> None:
+        super().__init__(app, limiter._lifespan, *limiter._headers)
+        self._limiter = limiter
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["limitree"].limiter = self._limiter
+
+        async def refused(message: Message) -> None:
+            error = scope.pop(_ERROR, None)
+            if error is None:
+                await send(message)
+            else:  # Litestar would close the websocket, and not say why
+                await refuse(_answer(error), scope, receive, send)
+
+        await self.app(scope, receive,
+                       refused if scope["type"] == "websocket" else send)
+
+
+def _answer(error: Exception) -> web.Answer:
+    if isinstance(error, RateLimitExceeded):
+        return web.denial(error.decision, "none", message=error.message)
+    return web.answer_to(cast("ClientGone | StoreError", error))
+
+
+def _handler(request: Any, error: Exception) -> Response[Any]:
+    response: Response[Any] | None = getattr(error, "response", None)
+    if response is not None:
+        return response
+    answer = _answer(error)
+    headers = dict(answer.headers)
+    del headers["Content-Length"]
+    return Response(answer.body, status_code=answer.status,
+                    media_type=headers.pop("Content-Type"), headers=headers)

@@ -1,0 +1,78 @@
+"""A Site for frameworks that have a server of their own, which is not ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from limitree.asgi import Record
+from limitree.clients import ClientIp
+from limitree.headers import Headers, combined
+from limitree.rate_limit import Where
+from limitree.site import RouteLimit, Site
+
+
+class ServerLimit(RouteLimit):
+    """A RateLimit whose functions get a request of such a framework."""
+
+    @staticmethod
+    def peer_of(request: Any) -> str | None:
+        """Return the address of the other end of the connection."""
+        raise NotImplementedError
+
+    @classmethod
+    def address_of(cls, clients: ClientIp, request: Any) -> str:
+        """Return the address of the client of a request."""
+        return clients(cls.peer_of(request),
+                       request.headers.getall(clients.header, ()))
+
+
+class ServerSite(Site):
+    __doc__ = Site.__doc__
+
+    async def ask_route(self, endpoint: Any, request: Any, where: Where
+                        ) -> None:
+        """Decide the limits of a route; what they hold ends with the task."""
+        record = self.record_of(request)
+        await self.ask(self.limits_of(endpoint, where.method), request, where)
+        if record.holds.open:
+            _end_with_task(record)
+
+    async def headers_of(self, record: Record, status: int,
+                         headers: Iterable[tuple[str, str]]) -> Headers:
+        """Charge what a response that begins costs; return the headers to add.
+
+        A Retry-After of its own stays.
+        """
+        headers = list(headers)
+        if record.holds.open:
+            record.holds.start(headers)
+        await record.answer(status, headers)
+        if not record.decisions:
+            return []
+        names = {name.lower() for name, _ in headers}
+        return [(name, value) for name, value in combined(
+            record.decisions, *self._headers)
+            if name != "Retry-After" or "retry-after" not in names]
+
+
+#: Ends of requests that are on their way: the loop itself forgets them.
+_ending: set[asyncio.Task[None]] = set()
+
+
+def _end_with_task(record: Record) -> None:
+    """End what is held with the task, also if it is cancelled."""
+    task = asyncio.current_task()
+    if task is None:
+        return
+    loop = task.get_loop()
+
+    def end(task: Any) -> None:
+        if record.holds.open and not loop.is_closed():
+            ending = loop.create_task(record.holds.end_awaited())
+            _ending.add(ending)
+            ending.add_done_callback(_ending.discard)
+
+    task.add_done_callback(end)
+    record.forget = lambda: task.remove_done_callback(end)

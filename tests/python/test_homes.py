@@ -1,0 +1,90 @@
+"""Litestar, Quart, Sanic and aiohttp under real servers."""
+
+import asyncio
+import contextlib
+
+import httpx
+import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
+
+from reserving_servers import until
+from web_servers import hypercorn, python, uvicorn
+
+SERVERS = {
+    "litestar": lambda: uvicorn("homes_site:create_litestar", "--factory",
+                                "--lifespan", "on"),
+    "quart": lambda: hypercorn("homes_site:create_quart()"),
+    "sanic": lambda: python("homes_site.py", "sanic"),
+    "aiohttp": lambda: python("homes_site.py", "aiohttp"),
+}
+
+
+@pytest.fixture(scope="module")
+def addresses():
+    """The address of each server."""
+    with contextlib.ExitStack() as stack:
+        yield {name: stack.enter_context(start())
+               for name, start in SERVERS.items()}
+
+
+@pytest.fixture(params=SERVERS)
+def client(request, addresses):
+    with httpx.Client(base_url=addresses[request.param], timeout=30,
+                      headers={"X-Caller": request.node.name}) as made:
+        yield made
+
+
+def is_free(client):
+    return client.get("/slot").status_code == 200
+
+
+def test_a_limit_in_words(client):
+    answers = [client.get("/quote") for _ in range(3)]
+    assert [one.status_code for one in answers] == [200, 200, 429]
+    assert [one.headers["RateLimit"].split(";")[1] for one in answers] == [
+        "r=1", "r=0", "r=0"]
+    denied = answers[-1]
+    assert denied.headers["Content-Type"].startswith("application/problem+json")
+    assert denied.headers["Cache-Control"] == "no-store"
+    assert 1700 <= int(denied.headers["Retry-After"]) <= 1800
+    assert denied.json()["status"] == 429
+    assert client.get("/quote", headers={"X-Caller": "other"}
+                      ).status_code == 200
+    assert client.get("/nowhere").status_code == 404
+
+
+def test_a_slot_until_the_client_goes_away(client):
+    with client.stream("GET", "/stream") as answer:
+        assert answer.status_code == 200
+        lines = answer.iter_lines()  # its end closes the connection
+        assert next(lines) == "part"
+        assert not is_free(client)
+    until(lambda: is_free(client))
+    for _ in range(2):  # each gives back what it held
+        assert is_free(client)
+
+
+def test_a_slot_until_a_handler_fails(client):
+    for _ in range(2):
+        assert client.get("/fails").status_code == 500
+    assert is_free(client)
+
+
+def test_a_slot_of_a_websocket(client):
+    url = str(client.base_url.join("/ws")).replace("http", "ws", 1)
+    headers = {"X-Caller": client.headers["X-Caller"]}
+
+    async def talk():
+        async with connect(url, additional_headers=headers) as socket:
+            await socket.send("hello")
+            assert await socket.recv() == "hello"
+            free = await asyncio.to_thread(is_free, client)
+            assert not free
+            with pytest.raises(InvalidStatus) as denied:
+                async with connect(url, additional_headers=headers):
+                    pass
+            assert denied.value.response.status_code == 429
+
+    asyncio.run(talk())
+    until(lambda: is_free(client))
