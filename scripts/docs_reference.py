@@ -22,6 +22,8 @@ PYTHON = {
     "limitree.quart": "Quart",
     "limitree.sanic": "Sanic",
     "limitree.aiohttp": "aiohttp",
+    "limitree.httpx": "Calls with httpx",
+    "limitree.requests": "Calls with requests",
     "limitree.litellm": "LiteLLM",
     "limitree.web": "For frameworks",
     "limitree.prometheus": "Prometheus",
