@@ -1,79 +1,15 @@
 // Fails each allocation in turn: every call returns a status, nothing is thrown
 // across the interface, nothing leaks (ASan), and the limiter works afterwards.
 
-#include <poll.h>
-
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
-#include <new>
 #include <string>
 
 #include "limitree.h"
+#include "starving_new.hpp"
 
-namespace {
-
-long g_allocations_left = std::numeric_limits<long>::max();
-
-// Null if there is none left.
-void* try_allocate(std::size_t size, std::size_t alignment) {
-  if (g_allocations_left <= 0) return nullptr;
-  --g_allocations_left;
-  void* memory = nullptr;
-  if (posix_memalign(&memory, alignment, size == 0 ? 1 : size) != 0) {
-    return nullptr;
-  }
-  return memory;
-}
-
-void* allocate(std::size_t size, std::size_t alignment) {
-  void* const memory = try_allocate(size, alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return allocate(size, alignof(std::max_align_t));
-}
-void* operator new[](std::size_t size) {
-  return allocate(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return allocate(size, static_cast<std::size_t>(alignment));
-}
-// std::stable_sort asks for a buffer in this way.
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  return try_allocate(size, alignof(std::max_align_t));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
+using limitree::g_allocations_left;
 
 namespace {
 
@@ -112,105 +48,9 @@ void starve(const char* name, Call call) {
   expect(false, "never succeeded", -1);
 }
 
-// ---- calls by way of a client of the program -------------------------------
-
-constexpr std::size_t kCalls = 3;
-
-// Keeps the tokens of what it is to send, without memory.
-struct Client {
-  std::array<std::uint64_t, 16> tokens{};
-  std::size_t sent = 0;
-  std::array<int, kCalls> completed{};
-  std::size_t done = 0;
-
-  static void send(const limitree_command* command, void* self) {
-    auto& client = *static_cast<Client*>(self);
-    if (client.sent == client.tokens.size()) return;
-    client.tokens[client.sent++] = command->token;
-  }
-  static void complete(const limitree_completion* completions,
-                       std::size_t count, void* self) {
-    auto& client = *static_cast<Client*>(self);
-    for (std::size_t i = 0; i < count; ++i) {
-      ++*static_cast<int*>(completions[i].request);
-      ++client.done;
-    }
-  }
-};
-
-limitree_limiter* limiter_with(Client* client) {
-  limitree_config* const config = limitree_config_new();
-  limitree_limiter* limiter = nullptr;
-  limitree_config_set_limits(config, str(kYaml), {}, nullptr);
-  limitree_config_set_client(config, Client::send, 0, client, nullptr, nullptr);
-  // Calls that found no memory while they were at work wait for this.
-  limitree_config_set(config, "timeout", {"30ms", 4}, nullptr);
-  limitree_config_set_completion(config, Client::complete, client, nullptr,
-                                 nullptr);
-  limitree_limiter_new(config, &limiter, nullptr);
-  limitree_config_free(config);
-  return limiter;
-}
-
-// Waits until the loop is to run; false if it would wait for ever.
-bool wait_for_loop(limitree_limiter* limiter, bool by_descriptor) {
-  pollfd watched = {-1, POLLIN, 0};
-  if (by_descriptor) {
-    watched.fd = limitree_loop_fd(limiter);
-    return poll(&watched, 1, 30'000) == 1;
-  }
-  const std::int64_t ns = limitree_loop_until_run(limiter);
-  if (ns > 0) poll(&watched, 1, static_cast<int>(ns / 1'000'000) + 1);
-  return ns >= 0;
-}
-
-// Each of some calls ends once, however many allocations the first runs of the
-// loop can make, whoever drives it, and whether or not the client answers.
-void starve_loop(bool by_descriptor, bool answers) {
-  constexpr int kStarvedRuns = 8;  // more than come before the timeout
-  bool starved = true;
-  for (long allocations = 0; starved && g_failures == 0; ++allocations) {
-    Client client;
-    limitree_limiter* const limiter = limiter_with(&client);
-    if (by_descriptor) limitree_loop_fd(limiter);
-    const std::string user = "user", name = "alex";
-    const limitree_str path[] = {str(user), str(name)};
-    std::array<limitree_decision, kCalls> decisions;
-    for (std::size_t i = 0; i < kCalls; ++i) {
-      const limitree_status status = limitree_authorize_async(
-          limiter, path, 2, 1, &client.completed[i], &decisions[i], nullptr);
-      expect(status == LIMITREE_PENDING, "not started", allocations);
-    }
-    starved = false;
-    for (int run = 0; client.done < kCalls; ++run) {
-      if (!wait_for_loop(limiter, by_descriptor)) {
-        expect(false, "a call never ends", allocations);
-        break;
-      }
-      if (run < kStarvedRuns) g_allocations_left = allocations;
-      limitree_loop_run(limiter);
-      starved = starved || g_allocations_left == 0;
-      g_allocations_left = std::numeric_limits<long>::max();
-      for (; answers && client.sent > 0; --client.sent) {
-        limitree_client_reply(limiter, client.tokens[client.sent - 1],
-                              LIMITREE_REPLY_OTHER, {});
-      }
-    }
-    limitree_limiter_free(limiter);
-    for (const int times : client.completed) {
-      expect(times == 1, "a call does not end once", allocations);
-    }
-  }
-}
-
 }  // namespace
 
 int main() {
-  for (const bool by_descriptor : {false, true}) {
-    for (const bool answers : {false, true}) {
-      starve_loop(by_descriptor, answers);
-    }
-  }
   const std::string yaml = kYaml;
   const std::string more = "schema: {more: {limits: 1/day}}";
   const std::string origin = "limits.yaml";

@@ -129,6 +129,10 @@ Decision::Step Decision::send(Phase phase) {
 }
 
 bool Decision::answered(std::size_t part, const Outcome& outcome) {
+  if (parts_.empty()) {  // there was no memory to begin
+    status_ = failed(outcome, "memcached");
+    return true;
+  }
   const std::vector<std::uint32_t>& families = parts_[part].families;
   if (outcome.fate == Outcome::Fate::kAnswered) {
     Responses& responses = responses_of(outcome);

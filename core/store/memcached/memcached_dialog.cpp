@@ -105,13 +105,13 @@ bool MemcachedDialog::has_sent() {
   return !due_.empty() && due_.front().begin < outbox_.sent();
 }
 
-void MemcachedDialog::fail(Failure failure, const std::string& detail) {
+void MemcachedDialog::fail(Failure failure, std::string_view detail) noexcept {
   const std::uint64_t sent = outbox_.sent();
-  gone_ += due_.size();
   responses_.reset();
-  for (const Due& due : std::exchange(due_, {})) {
+  for (; !due_.empty(); due_.pop_front(), ++gone_) {
+    const Due& due = due_.front();
     if (due.command == nullptr) continue;
-    due.command->complete(Outcome::lost(
+    due.command->complete(Outcome::lost_anyway(
         due.begin < sent ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent,
         failure, detail));
   }

@@ -39,7 +39,7 @@ class MemcachedDialog final : public remote::Dialog {
   bool abandon(const remote::Command* command) override;
   remote::Outbox* outbox() override { return &outbox_; }
   bool has_sent() override;
-  void fail(remote::Failure failure, const std::string& detail) override;
+  void fail(remote::Failure failure, std::string_view detail) noexcept override;
   std::size_t in_flight() const override { return due_.size(); }
   std::size_t unsent() const override { return outbox_.size(); }
   void feed(std::string_view bytes) override { reader_.feed(bytes); }

@@ -160,13 +160,10 @@ void Gathering::remove_front(std::size_t count) {
   sorted_ = true;
 }
 
-std::vector<Command*> Gathering::take_all() {
-  std::vector<Command*> commands;
-  for (std::size_t i = first_; i < all_.size(); ++i) {
-    commands.push_back(all_[i].command);
-  }
-  remove_front(all_.size() - first_);
-  return commands;
+Command* Gathering::pop() {
+  Command* const command = all_[first_].command;
+  remove_front(1);
+  return command;
 }
 
 // ---- Pipeline ---------------------------------------------------------------
@@ -179,18 +176,27 @@ void Pipeline::push(Command* command, bool asking) {
   }
   join();  // it was there before
   if (asking) {
-    const std::uint64_t begin = outbox_.end();
-    outbox_.tail()->append(kAsking);
-    expected_.push({nullptr, true, begin, outbox_.end(), nullptr});
+    put({nullptr, true, 0, 0, nullptr}, kAsking);
   }
   append(command, nullptr);
   ++in_flight_;
 }
 
+// A reply that is not expected would be that of another command.
+void Pipeline::put(Expected expected, std::string_view bytes) {
+  expected.begin = outbox_.end();
+  expected.end = expected.begin + bytes.size();
+  expected_.push(std::move(expected));
+  try {
+    outbox_.tail()->append(bytes);
+  } catch (...) {
+    expected_.erase(expected_.end() - 1, expected_.end());
+    throw;
+  }
+}
+
 void Pipeline::append(Command* command, std::unique_ptr<Joint> joint) {
-  const std::uint64_t begin = outbox_.end();
-  outbox_.tail()->append(command->bytes());
-  expected_.push({command, false, begin, outbox_.end(), std::move(joint)});
+  put({command, false, 0, 0, std::move(joint)}, command->bytes());
   const std::uint64_t number = expected_.end_number() - 1;
   set_place(*expected_.at(number), number);
 }
@@ -276,7 +282,7 @@ void Pipeline::answer(Reply reply) {
   // The command was redirected again, to where it came from: that would go
   // round and round, and no caller would learn that a permission is missing.
   if (no_asking_ != nullptr) reply = std::move(no_asking_);
-  Outcome outcome = answered(std::move(reply));
+  Outcome outcome = made([&] { return answered(std::move(reply)); });
   if (outcome.failure == Failure::kNoScript && send_text(&expected.joint)) {
     return;
   }
@@ -315,18 +321,19 @@ void Pipeline::take_apart(const Joint& joint) {
   }
 }
 
-void Pipeline::fail(Failure failure, const std::string& detail) {
+void Pipeline::fail(Failure failure, std::string_view detail) noexcept {
   in_flight_ = 0;
   const std::uint64_t sent = outbox_.sent();
   for (const Expected& expected : std::exchange(expected_, {})) {
     if (expected.command == nullptr) continue;
     const bool seen = expected.begin < sent;
-    expected.command->complete(
-        Outcome::lost(seen ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent,
-                      failure, detail));
+    expected.command->complete(Outcome::lost_anyway(
+        seen ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent, failure,
+        detail));
   }
-  for (Command* const command : gathering_.take_all()) {
-    command->complete(Outcome::lost(Outcome::Fate::kNotSent, failure, detail));
+  while (!gathering_.empty()) {
+    gathering_.pop()->complete(
+        Outcome::lost_anyway(Outcome::Fate::kNotSent, failure, detail));
   }
 }
 

@@ -133,7 +133,7 @@ class Gathering {
   Next next();
   void remove_front(std::size_t count);
 
-  std::vector<Command*> take_all();
+  Command* pop();  // REQUIRES: !empty()
 
  private:
   struct One {
@@ -170,13 +170,14 @@ class Pipeline {
 
   // Completes everything; commands that were sent in part may have been carried
   // out.
-  void fail(Failure failure, const std::string& detail);
+  void fail(Failure failure, std::string_view detail) noexcept;
 
   std::size_t in_flight() const { return in_flight_; }  // not completed
   std::size_t unsent() const { return gathering_.bytes() + outbox_.size(); }
 
  private:
   void append(Command* command, std::unique_ptr<Joint> joint);
+  void put(Expected expected, std::string_view bytes);
   Expected* find(const Command* command);
   static void set_place(const Expected& expected, std::uint64_t number);
   bool send_text(std::unique_ptr<Joint>* joint);

@@ -33,7 +33,7 @@ class RedisDialog final : public Dialog {
   bool has_gathered() const override { return pipeline_.has_gathered(); }
   Outbox* outbox() override { return pipeline_.outbox(); }
   bool has_sent() override { return pipeline_.has_sent(); }
-  void fail(Failure failure, const std::string& detail) override {
+  void fail(Failure failure, std::string_view detail) noexcept override {
     pipeline_.fail(failure, detail);
   }
   std::size_t in_flight() const override { return pipeline_.in_flight(); }

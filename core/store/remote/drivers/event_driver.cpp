@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <utility>
 
 #include "store/remote/drivers/attempt.hpp"
@@ -53,16 +52,19 @@ void EventDriver::free_job(Job* job) {
 }
 
 EventDriver::Link* EventDriver::link_of(Node* node) {
-  std::unique_ptr<Link>& link = links_[node];
-  if (link == nullptr) {
-    link = std::make_unique<Link>(node, router_->settings_of(node, settings_),
-                                  this);
+  auto found = links_.find(node);
+  if (found == links_.end()) {
+    checked_.reserve(links_.size() + 1);  // for Check::complete()
+    auto made = std::make_unique<Link>(
+        node, router_->settings_of(node, settings_), this);
+    found = links_.emplace(node, std::move(made)).first;
   }
+  Link* const link = found->second.get();
   // Completes what was on its way there.
   if (std::exchange(link->drops, node->drops()) != node->drops()) {
     link->connection.close(Failure::kLost, "the connection was given up");
   }
-  return link.get();
+  return link;
 }
 
 // ---- one run ---------------------------------------------------------------
@@ -107,9 +109,7 @@ void EventDriver::work(Tasks* finished) {
     throw;
   }
   set_timer();
-  finished->insert(finished->end(), std::move_iterator(finished_.begin()),
-                   std::move_iterator(finished_.end()));
-  finished_.clear();
+  finished->swap(finished_);
 }
 
 // ---- tasks -----------------------------------------------------------------
@@ -332,14 +332,18 @@ EventDriver::Tasks EventDriver::cancel_all() {
 // ---- connections -----------------------------------------------------------
 
 void EventDriver::touch(Link* link) {
-  if (!std::exchange(link->touched, true)) touched_.push_back(link);
+  if (link->touched) return;
+  touched_.push_back(link);
+  link->touched = true;
 }
 
 void EventDriver::flush() {
-  for (Link* const link : std::exchange(touched_, {})) {
-    link->touched = false;
+  while (!touched_.empty()) {
+    Link* const link = touched_.back();
     link->connection.flush();
     watch(link);
+    touched_.pop_back();  // if memory runs out before, the next run does it
+    link->touched = false;
   }
 }
 
@@ -374,7 +378,9 @@ void EventDriver::check(Node* node) {
 }
 
 void EventDriver::checked() {
-  for (Check* const check : std::exchange(checked_, {})) {
+  while (!checked_.empty()) {
+    Check* const check = checked_.back();
+    checked_.pop_back();
     check->due = false;
     const Outcome outcome = std::move(check->outcome);
     if (outcome.fate == Outcome::Fate::kAnswered) {

@@ -38,8 +38,9 @@ class EventDriver {
   EventDriver(const EventDriver&) = delete;
   EventDriver& operator=(const EventDriver&) = delete;
 
-  // One run: read() first, then add() what is new, then work(), which appends
-  // what has finished.  add() leaves a task for which there is no memory.
+  // One run: read() first, then add() what is new, then work(), which fills
+  // *finished, empty before, with what has finished.  add() leaves a task for
+  // which there is no memory.
   void read();
   void add(std::unique_ptr<AsyncTask>* task, Duration time);
   void work(Tasks* finished);

@@ -81,10 +81,17 @@ void Loop::turn(EventDriver::Tasks* finished) {
   if (driver_ == nullptr) {
     driver_ = std::make_unique<EventDriver>(router_, settings_, poller_.get());
   }
-  // Clears the wake-up before it takes the tasks that caused it.
-  driver_->read();
-  take();
-  driver_->work(finished);
+  try {
+    // Clears the wake-up before it takes the tasks that caused it.
+    driver_->read();
+    take();
+    driver_->work(finished);
+  } catch (...) {
+    const std::lock_guard lock(start_mutex_);
+    woken_ = true;
+    poller_->wake();  // the next run does the rest
+    throw;
+  }
 }
 
 // Adds what was started to the driver.
@@ -102,9 +109,6 @@ void Loop::take() {
       driver_->add(&one.task, one.time);
     } catch (...) {
       if (one.task == nullptr) ++added_;
-      const std::lock_guard lock(start_mutex_);
-      woken_ = true;
-      poller_->wake();  // the next run does the rest
       throw;
     }
     ++added_;

@@ -1,5 +1,6 @@
 #include "store/remote/wire/command.hpp"
 
+#include <new>
 #include <utility>
 
 namespace limitree::remote {
@@ -9,6 +10,19 @@ Outcome Outcome::lost(Fate fate, Failure failure, std::string detail) {
   outcome.fate = fate;
   outcome.failure = failure;
   outcome.detail = std::move(detail);
+  return outcome;
+}
+
+Outcome Outcome::lost_anyway(Fate fate, Failure failure,
+                             std::string_view detail) noexcept {
+  Outcome outcome;
+  outcome.fate = fate;
+  outcome.failure = failure;
+  try {
+    outcome.detail = detail;
+  } catch (const std::bad_alloc&) {
+    outcome.detail.clear();
+  }
   return outcome;
 }
 

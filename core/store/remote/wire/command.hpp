@@ -37,6 +37,9 @@ struct Outcome {
   Reply reply;
 
   static Outcome lost(Fate fate, Failure failure, std::string detail);
+  // The same without words if there is no memory for them.
+  static Outcome lost_anyway(Fate fate, Failure failure,
+                             std::string_view detail) noexcept;
 
   // Of a command whose deadline passed: it was sent, or the connection was not
   // ready because it still waits for `waits_for`.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "io/failure.hpp"
@@ -281,7 +282,12 @@ void Connection::receive() {
 }
 
 void Connection::deliver(std::string_view bytes) {
-  dialog_->feed(bytes);
+  try {
+    dialog_->feed(bytes);
+  } catch (const std::bad_alloc&) {
+    // Without these bytes, later replies would be those of other commands.
+    return end(Failure::kLost, "no memory");
+  }
   while (open()) {
     switch (dialog_->next()) {
       case Dialog::Event::kNothing:

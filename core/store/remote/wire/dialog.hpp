@@ -45,7 +45,7 @@ class Dialog {
 
   // Completes everything; commands that were sent in part may have been carried
   // out.
-  virtual void fail(Failure failure, const std::string& detail) = 0;
+  virtual void fail(Failure failure, std::string_view detail) noexcept = 0;
 
   virtual std::size_t in_flight() const = 0;  // not completed
   virtual std::size_t unsent() const = 0;     // bytes

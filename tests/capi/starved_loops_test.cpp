@@ -1,0 +1,236 @@
+// Calls that do not block, while memory runs out in the loop that carries them:
+// each of them ends once, and the next ones get their own answers.
+
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "capi/starving_new.hpp"
+#include "core/store/memcached/memcached_server.hpp"
+#include "core/store/redis/redis_server.hpp"
+#include "limitree.h"
+
+namespace limitree::starved_loops_test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kYaml[] =
+    "schema: {user: {children: {'*': {limits: [[15, 30, 60], 5/day]}}}}";
+constexpr std::size_t kCalls = 3;  // of each loop
+
+limitree_str str(const std::string& text) { return {text.data(), text.size()}; }
+
+struct Call {
+  int ended = 0;
+  limitree_status status = LIMITREE_PENDING;
+  limitree_decision decision{};
+};
+
+// What a client of the program is to send, kept without memory.
+struct Commands {
+  std::array<std::uint64_t, 64> tokens{};
+  std::size_t count = 0;
+
+  static void add(const limitree_command* command, void* self) {
+    auto& commands = *static_cast<Commands*>(self);
+    if (commands.count == commands.tokens.size()) return;
+    commands.tokens[commands.count++] = command->token;
+  }
+};
+
+void complete(const limitree_completion* completions, std::size_t count,
+              void*) {
+  for (std::size_t i = 0; i < count; ++i) {
+    auto& call = *static_cast<Call*>(completions[i].request);
+    ++call.ended;
+    call.status = completions[i].status;
+    call.decision = completions[i].decision;
+  }
+}
+
+// Two loops of one limiter, whose calls want the same buckets.
+class Loops {
+ public:
+  // Without a URL, a client of the program.
+  Loops(const std::string& url, Commands* commands) {
+    limitree_config* const config = limitree_config_new();
+    limitree_config_set_limits(config, str(kYaml), {}, nullptr);
+    if (url.empty()) {
+      limitree_config_set_client(config, Commands::add, 0, commands, nullptr,
+                                 nullptr);
+    } else {
+      limitree_config_set(config, "store", str(url), nullptr);
+    }
+    // Calls that found no memory while they were at work wait for this.
+    limitree_config_set(config, "timeout", {"30ms", 4}, nullptr);
+    limitree_config_set_completion(config, complete, nullptr, nullptr, nullptr);
+    limitree_limiter_new(config, &handles_[0], nullptr);
+    limitree_limiter_new_loop(handles_[0], nullptr, &handles_[1], nullptr);
+    limitree_config_free(config);
+  }
+  ~Loops() {
+    limitree_limiter_free(handles_[1]);
+    limitree_limiter_free(handles_[0]);
+  }
+  Loops(const Loops&) = delete;
+  Loops& operator=(const Loops&) = delete;
+
+  limitree_limiter* first() const { return handles_[0]; }
+
+  void start(std::size_t loop, const std::string& name, Call* call) {
+    const std::string user = "user";
+    const limitree_str path[] = {str(user), str(name)};
+    ASSERT_EQ(limitree_authorize_async(handles_[loop], path, 2, 1, call,
+                                       &call->decision, nullptr),
+              LIMITREE_PENDING);
+  }
+
+  // Opens the descriptors, which not every host wants.
+  void watch() {
+    for (limitree_limiter* const handle : handles_) limitree_loop_fd(handle);
+  }
+
+  // Waits until a loop is to run; false if none ever is.
+  bool wait(bool by_descriptor) {
+    pollfd watched[] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}};
+    int time_ms = 30'000;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (by_descriptor) {
+        watched[i].fd = limitree_loop_fd(handles_[i]);
+        continue;
+      }
+      const std::int64_t ns = limitree_loop_until_run(handles_[i]);
+      if (ns == 0) return true;
+      if (ns > 0)
+        time_ms = std::min(time_ms, static_cast<int>(ns / 1'000'000) + 1);
+    }
+    const bool is_ready = poll(watched, 2, time_ms) > 0;
+    return by_descriptor ? is_ready : time_ms < 30'000;
+  }
+
+  void run() {
+    for (limitree_limiter* const handle : handles_) limitree_loop_run(handle);
+  }
+
+ private:
+  std::array<limitree_limiter*, 2> handles_{};
+};
+
+struct Host {
+  const char* name;
+  const char* store;  // empty: a client of the program
+  bool is_warm;       // connected before memory runs out
+  bool by_descriptor = true;
+  bool answers = false;  // the client
+};
+
+class StarvedLoops : public testing::TestWithParam<Host> {
+ protected:
+  StarvedLoops() {
+    const std::string store = GetParam().store;
+    if (store == "redis") {
+      redis_ = std::make_unique<redis::RedisServer>();
+      url_ = "redis://127.0.0.1:" + std::to_string(redis_->port());
+    } else if (store == "memcached") {
+      memcached_ = std::make_unique<memcached::MemcachedServer>();
+      url_ = "memcached://" + memcached_->host();
+    }
+  }
+
+  // Runs the loops once they want it.
+  [[nodiscard]] bool step(Loops* loops, long allocations) {
+    if (!loops->wait(GetParam().by_descriptor)) return false;
+    g_allocations_left = allocations;
+    loops->run();
+    is_starved_ = is_starved_ || g_allocations_left <= 0;
+    g_allocations_left = std::numeric_limits<long>::max();
+    for (; GetParam().answers && commands_.count > 0; --commands_.count) {
+      limitree_client_reply(loops->first(),
+                            commands_.tokens[commands_.count - 1],
+                            LIMITREE_REPLY_ERROR, str("ERR no"));
+    }
+    return true;
+  }
+
+  // Calls about others get their own answers, with enough memory.
+  void expect_answers(Loops* loops) {
+    constexpr long kEnough = std::numeric_limits<long>::max();
+    for (std::size_t loop = 0; loop < 2; ++loop) {
+      // A server may be left alone for a while, and the machine may stand
+      // still.
+      const auto end = Clock::now() + std::chrono::seconds(30);
+      Call call;
+      do {
+        call = {};
+        loops->start(loop, "other" + std::to_string(++others_), &call);
+        while (call.ended == 0) ASSERT_TRUE(step(loops, kEnough));
+      } while (call.status != LIMITREE_OK && Clock::now() < end);
+      ASSERT_EQ(call.status, LIMITREE_OK);
+      EXPECT_EQ(call.decision.limited, 0);
+      EXPECT_EQ(call.decision.remaining, 4) << "the answer of another call";
+    }
+  }
+
+  std::unique_ptr<redis::RedisServer> redis_;
+  std::unique_ptr<memcached::MemcachedServer> memcached_;
+  std::string url_;
+  Commands commands_;
+  bool is_starved_ = false;
+  int others_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Hosts, StarvedLoops,
+    testing::Values(Host{"redis", "redis", false},
+                    Host{"warm_redis", "redis", true},
+                    Host{"memcached", "memcached", false},
+                    Host{"warm_memcached", "memcached", true},
+                    Host{"client", "", false, true, true},
+                    Host{"client_without_descriptor", "", false, false, true},
+                    Host{"silent_client", "", false, false, false}),
+    [](const auto& one) { return one.param.name; });
+
+TEST_P(StarvedLoops, EndEachCallOnce) {
+  constexpr int kStarvedRuns = 8;
+  long allocations = 0;
+  do {
+    SCOPED_TRACE(allocations);
+    commands_.count = 0;
+    Loops loops(url_, &commands_);
+    if (GetParam().by_descriptor) loops.watch();
+    if (GetParam().is_warm) expect_answers(&loops);
+    is_starved_ = false;
+    std::array<Call, 2 * kCalls> calls;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      loops.start(i % 2, "alex", &calls[i]);
+    }
+    const auto is_over = [&] {
+      return std::ranges::all_of(calls,
+                                 [](const Call& c) { return c.ended > 0; });
+    };
+    for (int run = 0; !is_over(); ++run) {
+      const bool starves = run < kStarvedRuns;
+      ASSERT_TRUE(step(
+          &loops, starves ? allocations : std::numeric_limits<long>::max()))
+          << "a call never ends";
+    }
+    for (const Call& call : calls) EXPECT_EQ(call.ended, 1);
+    const bool is_last = !is_starved_;
+    if (!url_.empty()) expect_answers(&loops);
+    if (is_last) break;
+    ++allocations;
+  } while (!HasFailure());
+  EXPECT_GT(allocations, 3) << "nothing was starved";
+}
+
+}  // namespace
+}  // namespace limitree::starved_loops_test
