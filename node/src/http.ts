@@ -165,16 +165,14 @@ export async function isRefused(
   request: IncomingMessage,
   socket: Duplex,
 ): Promise<boolean> {
-  // Nobody else listens yet, and an error without a listener ends the process.
-  const ignore = () => undefined;
-  socket.on('error', ignore);
+  // Nobody else listens yet, nor before a program has decided what becomes of
+  // the connection: an error without a listener would end the process.
+  socket.on('error', () => undefined);
   const response = new (http().ServerResponse)(request);
   response.shouldKeepAlive = false;
   response.assignSocket(socket as Socket);
   response.once('finish', () => { socket.end(); });
-  const isOver = await limited(request, response);
-  if (!isOver) socket.off('error', ignore);
-  return isOver;
+  return limited(request, response);
 }
 
 export default rateLimit;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { connect } from 'node:net';
 import { describe, it } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 
@@ -221,6 +222,27 @@ describe('connections', () => {
       assert.equal((await open()).refused, 429);
     }, connections);
     await Promise.all([connections.close(), limit.close()]);
+  });
+
+  it('may break when they were let through', async () => {
+    const connections = rateLimit({ limit: 9, ...key });
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect(server.address().port, '127.0.0.1');
+    client.on('error', () => {});
+    client.write('GET / HTTP/1.1\r\nHost: here\r\nConnection: upgrade\r\n' +
+                 'Upgrade: websocket\r\n\r\n');
+    const [request, socket] = await once(server, 'upgrade');
+    assert.equal(await isRefused(connections, request, socket), false);
+    // What a program does next may take a while, such as asking who it is.
+    client.resetAndDestroy();
+    while (!socket.destroyed) {
+      socket.write('x');
+      await turn();
+    }
+    await until(() => socket.closed);
+    server.close();
+    await connections.close();
   });
 });
 
