@@ -14,7 +14,7 @@ import type * as Crypto from 'node:crypto';
 
 import { crypto } from './builtins.js';
 import type { Decision } from './decision.js';
-import { LimitreeError, invalidArgument } from './errors.js';
+import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import type { Limiter } from './limiter.js';
 import type { Path } from './paths.js';
 import { checkNames, shown } from './words.js';
@@ -78,7 +78,8 @@ export class Attempt {
   /**
    * Forgives, and resolves to the token by which the device is known.  Call it
    * once the whole login has succeeded, with its second factor.  Rejects for an
-   * attempt that was denied, or for the second time, and as `refund` does.
+   * attempt that was denied, or for the second time.  A store that fails does
+   * not undo a login: what it could not forget wears off.
    */
   async succeed(): Promise<string> {
     if (this.#isOver) {
@@ -90,10 +91,21 @@ export class Attempt {
     // others, whoever has an account of their own could else make all their
     // failures forgotten.
     const [own, ...others] = this.#paths;
-    await Promise.all([
-      this.#limiter.reset(own!, { leaf: true }),
-      ...others.map((path) => this.#limiter.refund(path))]);
+    const isForgotten = await isDone(this.#limiter.reset(own!, { leaf: true }));
+    await Promise.all((isForgotten ? others : this.#paths)
+      .map((path) => isDone(this.#limiter.refund(path))));
     return this.#token();
+  }
+}
+
+/** Whether the store has done it. */
+async function isDone(change: Promise<unknown>): Promise<boolean> {
+  try {
+    await change;
+    return true;
+  } catch (error) {
+    if (error instanceof StoreError) return false;
+    throw error;
   }
 }
 

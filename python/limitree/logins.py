@@ -13,12 +13,14 @@ docs/logins.md says why nobody can lock the owner of an account out.
 from __future__ import annotations
 
 import base64
+import contextlib
 import hmac
 import secrets
 from typing import Any
 
 from limitree.aio import AsyncLimiter
 from limitree.decision import Decision
+from limitree.errors import StoreError
 from limitree.limiter import Limiter
 
 #: What each may fail, unless Logins is told otherwise.
@@ -52,24 +54,31 @@ class Attempt:
 
         Call it once the whole login has succeeded, with its second factor.
         Raises RuntimeError for an attempt that was denied, or for the second
-        time, and what refund raises.
+        time.  A store that fails does not undo a login: what it could not
+        forget wears off.
         """
+        self._end()
         limiter: Any = self._logins.limiter
-        for path in self._forgive():
-            limiter.refund(*path)
-        limiter.reset(*self._paths[0], leaf=True)
+        own, *paths = self._paths
+        try:
+            limiter.reset(*own, leaf=True)
+        except StoreError:
+            paths = self._paths
+        with contextlib.suppress(StoreError):
+            for path in paths:
+                limiter.refund(*path)
         return self._token()
 
-    def _forgive(self) -> list[_Path]:
-        """Return the paths on which this attempt is given back.
+    def _end(self) -> None:
+        """Note that the attempt is over.
 
-        The first one is forgotten whole.  Of the others, whoever has an
-        account of their own could else make all their failures forgotten.
+        The first path is forgotten whole.  On the others it is given back:
+        whoever has an account of their own could else make all their failures
+        forgotten.
         """
         if self._is_over:
             raise RuntimeError("the attempt was denied, or is over")
         self._is_over = True
-        return self._paths[1:]
 
     def _token(self) -> str:
         return self._device or self._logins._new_device(self._account)
@@ -80,10 +89,16 @@ class AsyncAttempt(Attempt):
 
     async def succeed(self) -> str:  # type: ignore[override]
         """Forgive, and return the token by which the device is known."""
+        self._end()
         limiter: AsyncLimiter = self._logins.limiter
-        for path in self._forgive():
-            await limiter.refund(*path)
-        await limiter.reset(*self._paths[0], leaf=True)
+        own, *paths = self._paths
+        try:
+            await limiter.reset(*own, leaf=True)
+        except StoreError:
+            paths = self._paths
+        with contextlib.suppress(StoreError):
+            for path in paths:
+                await limiter.refund(*path)
         return self._token()
 
 

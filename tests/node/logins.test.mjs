@@ -91,6 +91,19 @@ describe('logins', () => {
     assert.equal(all.filter(({ decision }) => decision.allowed).length, 5);
   });
 
+  it('is not undone by a store that fails', async () => {
+    const away = new Limiter({
+      limits: { schema: { site: { limits: '9/second' } } },
+      store: 'redis+unix:///nowhere/redis.sock', onStoreError: 'local' });
+    logins = await Logins.of(away, { secret: SECRET });
+    for (let i = 0; i < 30; ++i) {  // each one is given back
+      const attempt = await logins.attempt('alex', '192.0.2.1');
+      assert.equal(attempt.decision.allowed, true);
+      await attempt.succeed();
+    }
+    await away.close();
+  });
+
   it('refuses mistakes', async () => {
     const refused = (options, message) =>
       assert.rejects(Logins.of(limiter, options), message);

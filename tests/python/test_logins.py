@@ -124,6 +124,27 @@ def test_async():
     asyncio.run(use())
 
 
+def test_a_store_that_fails_does_not_undo_a_login():
+    nowhere = "redis+unix:///nowhere/redis.sock"
+
+    async def use():
+        async with AsyncLimiter(SITE, nowhere, on_store_error="local") as one:
+            logins = AsyncLogins(one, secret=SECRET)
+            for _ in range(30):
+                attempt = await logins.attempt("alex", "192.0.2.1")
+                assert attempt.decision.allowed
+                await attempt.succeed()
+
+    asyncio.run(use())
+    with Limiter(SITE, nowhere, on_store_error="local") as one:
+        logins = Logins(one, secret=SECRET)
+        for _ in range(30):  # each one is given back
+            attempt = logins.attempt("alex", "192.0.2.1")
+            assert attempt.decision.allowed
+            device = attempt.succeed()
+        assert logins.attempt("alex", "192.0.2.1", device).is_known
+
+
 def test_mistakes(limiter):
     with pytest.raises(ValueError, match="at least 16 bytes, has 5"):
         Logins(limiter, secret="short")
