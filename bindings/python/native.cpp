@@ -199,7 +199,8 @@ void Native::send(const limitree_command& command) {
   } catch (const std::exception& failure) {
     // The lines after the first one tell where in the files.
     const std::string text = failure.what();
-    reply(command.token, LIMITREE_REPLY_UNSENT, text.substr(0, text.find('\n')));
+    reply(command.token, LIMITREE_REPLY_UNSENT,
+          text.substr(0, text.find('\n')));
   }
 }
 

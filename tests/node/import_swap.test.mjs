@@ -84,7 +84,8 @@ describe('limitree/express-rate-limit', () => {
   it('says that a client is no store of counts', () => {
     const store = { client: new Map() };
     for (const [make, message] of [
-      [() => new erl.LimitreeStore({ store }), /must be a URL .*, is an object/],
+      [() => new erl.LimitreeStore({ store }),
+       /must be a URL .*, is an object/],
       [() => new RateLimiterRedis({ points: 1, duration: 1, store }),
        /must be a URL .*, is an object/],
       [() => erl.rateLimit({ store }), /give limiter: new Limiter\(\{/]]) {

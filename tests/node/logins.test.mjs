@@ -76,7 +76,7 @@ describe('logins', () => {
     assert.equal(known.isKnown, true);
   });
 
-  it('takes no tokens of accounts elsewhere, with the same secret', async () => {
+  it('takes no tokens of accounts of another name', async () => {
     const admins = await Logins.of(limiter, { secret: SECRET, name: 'admins' });
     const device = await (await logins.attempt('alex', '192.0.2.9')).succeed();
     for (const [where, known] of [[admins, false], [logins, true]]) {
