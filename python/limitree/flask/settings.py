@@ -115,6 +115,13 @@ class Reader:
                 return self._config[name]
         return self._usual.get(given, default)
 
+    def function(self, given: str, *names: str) -> Any:
+        """The same for a function, which is called in requests."""
+        found = self.get(given, *names)
+        if found is None or callable(found):
+            return found
+        raise ConfigError(f"{given} must be a function, is {found!r}")
+
     def read(self) -> Settings:
         """Return the settings.
 
@@ -168,11 +175,12 @@ class Reader:
             strategy=self._strategy(),
             retry_date=self._retry_date(),
             style=style, reset=reset, names=self._names(),
-            on_breach=get("on_breach", "LIMITREE_ON_BREACH",
-                          "RATELIMIT_ON_BREACH_CALLBACK"),
+            on_breach=self.function("on_breach", "LIMITREE_ON_BREACH",
+                                    "RATELIMIT_ON_BREACH_CALLBACK"),
             decide=decide, reserve=self._reserve(), charge=self._charge(),
-            identify=get("request_identifier", "LIMITREE_REQUEST_IDENTIFIER",
-                         "RATELIMIT_REQUEST_IDENTIFIER"),
+            identify=self.function(
+                "request_identifier", "LIMITREE_REQUEST_IDENTIFIER",
+                "RATELIMIT_REQUEST_IDENTIFIER"),
             fallback=Group(self._fallback()),
             swallows=bool(get("swallow_errors", "RATELIMIT_SWALLOW_ERRORS")),
             retry_always=bool(get("retry_always")),
@@ -263,13 +271,13 @@ class Reader:
         found = self.get(given, f"LIMITREE_{texts}", f"RATELIMIT_{texts}",
                          default=())
 
-        def other(name: str, default: object = None) -> Any:
-            return self.get(f"{given}_{name.lower()}",
-                            f"LIMITREE_{rest}_{name}",
-                            f"RATELIMIT_{rest}_{name}", default=default)
-        return Group(_texts(found, given), bool(other("PER_METHOD")),
-                     other("EXEMPT_WHEN"), other("DEDUCT_WHEN"),
-                     other("COST", 1))
+        def names(name: str) -> tuple[str, str, str]:
+            return (f"{given}_{name.lower()}", f"LIMITREE_{rest}_{name}",
+                    f"RATELIMIT_{rest}_{name}")
+        return Group(_texts(found, given), bool(self.get(*names("PER_METHOD"))),
+                     self.function(*names("EXEMPT_WHEN")),
+                     self.function(*names("DEDUCT_WHEN")),
+                     self.get(*names("COST"), default=1))
 
     def _headers(self) -> tuple[Style, Reset]:
         style = self.get("headers", "LIMITREE_HEADERS")
@@ -308,7 +316,10 @@ def _texts(found: Any, given: str) -> tuple[TextOf, ...]:
         return (cast("TextOf", found),)
     if not isinstance(found, Iterable):
         raise ConfigError(f"{given} must be a list of limits, is {found!r}")
-    return tuple(found)
+    texts = tuple(found)
+    if None in texts:
+        raise ConfigError(f"{given} must be a list of limits, has None")
+    return texts
 
 
 def _warn(message: str) -> None:
