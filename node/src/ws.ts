@@ -14,7 +14,7 @@
 
 import type { IncomingMessage } from 'node:http';
 
-import { StoreError } from './errors.js';
+import { LimitreeError, StoreError } from './errors.js';
 import { isOpen } from './reservation.js';
 import { textOf } from './words.js';
 import { Gate } from './web/gate.js';
@@ -141,6 +141,11 @@ export function limitMessages<S extends Socket = Socket>(
     }
 
     function fail(error: unknown): void {
+      if (error instanceof LimitreeError &&
+          error.code === 'LIMITREE_CANCELLED' && gate.hasGone(request, socket)) {
+        isOver = true;
+        return;
+      }
       if (error instanceof StoreError) {
         close(TRY_AGAIN_LATER, 'try again later');
         return;

@@ -246,6 +246,26 @@ describe('connections', () => {
   });
 });
 
+it('a client that goes is no failure', async () => {
+  const limiter = new Limiter({ limits: { schema: { key: { limits: {
+    concurrent: 1, hold: '30s' } } } } });
+  const closed = [];
+  const limit = limitMessages({
+    limiter, reserve: true, logger: { warn() {} }, path: async (_, ws) => {
+      ws.close = (...why) => closed.push(why);
+      ws.terminate();
+      return ['key'];
+    } });
+  await serve((ws, request) => limit(ws, request, () => {}), async (open) => {
+    const one = await open();
+    one.ws.send('x');
+    await until(() => one.closed);
+    await until(async () => (await limiter.peek(['key'])).allowed);
+  });
+  await limiter.close();
+  assert.deepEqual(closed, []);
+});
+
 it('a client that breaks the protocol ends its connection only', async () => {
   const limit = limitMessages({ limit: 9, ...key });
   let closed;
