@@ -436,6 +436,16 @@ def test_the_names_of_rest_framework():
         assert getattr(drf, name).scope == getattr(throttling, name).scope
 
 
+def test_without_a_rate_any_request_will_do():
+    class Unlimited(drf.SimpleRateThrottle):
+        rate = None
+
+        def get_rate(self):
+            return None
+
+    assert Unlimited().allow_request(request={}, view={}) is True
+
+
 def test_no_rate_is_an_error():
     kind = type("Unrated", (drf.AnonRateThrottle,), {"THROTTLE_RATES": {}})
     with pytest.raises(ImproperlyConfigured, match="anon"):
