@@ -22,6 +22,7 @@ PYTHON = {
     "limitree.quart": "Quart",
     "limitree.sanic": "Sanic",
     "limitree.aiohttp": "aiohttp",
+    "limitree.grpc": "gRPC",
     "limitree.httpx": "Calls with httpx",
     "limitree.requests": "Calls with requests",
     "limitree.litellm": "LiteLLM",

@@ -11,6 +11,7 @@ from limitree.clients import ClientIp
 from limitree.headers import Headers, combined
 from limitree.rate_limit import Where
 from limitree.site import RouteLimit, Site
+from limitree.tasks import when_done
 
 
 class ServerLimit(RouteLimit):
@@ -36,8 +37,9 @@ class ServerSite(Site):
         """Decide the limits of a route; what they hold ends with the task."""
         record = self.record_of(request)
         await self.ask(self.limits_of(endpoint, where.method), request, where)
-        if record.holds.open:
-            _end_with_task(record)
+        task = asyncio.current_task()
+        if record.holds.open and task is not None:
+            record.forget = when_done(task, record.holds.end_awaited)
 
     async def headers_of(self, record: Record, status: int,
                          headers: Iterable[tuple[str, str]]) -> Headers:
@@ -55,24 +57,3 @@ class ServerSite(Site):
         return [(name, value) for name, value in combined(
             record.decisions, *self._headers)
             if name != "Retry-After" or "retry-after" not in names]
-
-
-#: Ends of requests that are on their way: the loop itself forgets them.
-_ending: set[asyncio.Task[None]] = set()
-
-
-def _end_with_task(record: Record) -> None:
-    """End what is held with the task, also if it is cancelled."""
-    task = asyncio.current_task()
-    if task is None:
-        return
-    loop = task.get_loop()
-
-    def end(task: Any) -> None:
-        if record.holds.open and not loop.is_closed():
-            ending = loop.create_task(record.holds.end_awaited())
-            _ending.add(ending)
-            ending.add_done_callback(_ending.discard)
-
-    task.add_done_callback(end)
-    record.forget = lambda: task.remove_done_callback(end)

@@ -6,13 +6,13 @@ import socket
 import socketserver
 import struct
 import threading
-import time
 import urllib.parse
 
 import pytest
 
 import limitree
 from reserving_site import LIMITS
+from servers import until
 from web_servers import gunicorn, hypercorn, uvicorn, uwsgi
 
 PATIENCE = 60
@@ -111,13 +111,6 @@ def go_away(answer):
     answer.close()
     answer.connection.close()
     gone.close()
-
-
-def until(is_so):
-    deadline = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @contextlib.contextmanager

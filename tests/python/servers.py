@@ -73,3 +73,11 @@ def wait_for(path, process, ping=b"PING\r\n", pong=b"+PONG\r\n"):
                     return
         time.sleep(0.01)
     raise RuntimeError("the server does not answer")
+
+
+def until(is_so):
+    """Waits for a minute at most."""
+    deadline = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

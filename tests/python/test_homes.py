@@ -8,7 +8,7 @@ import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
-from reserving_servers import until
+from servers import until
 from web_servers import hypercorn, python, uvicorn
 
 SERVERS = {
