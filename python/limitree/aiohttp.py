@@ -17,10 +17,10 @@ from typing import Any
 from aiohttp import web
 
 from limitree import web as answers
-from limitree.asgi import Record
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.rate_limit import Step
+from limitree.record import Record
 from limitree.server_site import ServerLimit, ServerSite
 
 __all__ = ["RECORD", "Limiter", "RateLimitExceeded"]

@@ -21,7 +21,16 @@ from limitree.demand import Cost, Segment
 from limitree.denials import log_denial
 from limitree.errors import ClientGone, StoreError
 from limitree.functions import settled
-from limitree.headers import Headers, Reset, Style, check_style, combined
+from limitree.headers import (
+    Headers,
+    Reset,
+    RetryAfter,
+    Style,
+    check_style,
+    combined,
+    dated,
+    is_date,
+)
 from limitree.lifespan import (
     App,
     LimiterLifespan,
@@ -31,10 +40,10 @@ from limitree.lifespan import (
     Send,
 )
 from limitree.limits import NO_LIMITS, Limits
-from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step, run_awaited
-from limitree.response_holds import NOTHING, Holds, Reserve, reserve_of
+from limitree.record import Record
+from limitree.response_holds import Reserve, reserve_of
 from limitree.wait import Clock
 
 __all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
@@ -50,60 +59,6 @@ _ENDS = ("http.response.body", "websocket.close",
 _POLICY_VIOLATION, _TRY_AGAIN_LATER = 1008, 1013  # of RFC 6455
 
 
-class Record:
-    """The decisions about one connection: ``scope["limitree"]``."""
-
-    __slots__ = ("ahead", "decisions", "deferred", "forget", "holds",
-                 "limiter")
-
-    def __init__(self) -> None:
-        #: In the order they were made; what is reserved is an AsyncReservation.
-        self.decisions: list[Any] = []
-        #: What is held until the response has ended, or the websocket is
-        #: closed.
-        self.holds = NOTHING
-        #: What is charged by the response, if at all, each with the index of
-        #: its decision and its limiter.
-        self.deferred: list[tuple[int, PathCosts, AsyncLimiter]] = []
-        #: The answers to limits that were decided in one step with others, but
-        #: have not been asked yet.
-        self.ahead: dict[Any, Any] = {}
-        #: The integration that handles the connection, if there is one.
-        self.limiter: Any = None
-        #: Lets the task of the request end without what is held.
-        self.forget: Any = None
-
-    def note(self, ask: PathCosts | None, decision: Any, limiter: AsyncLimiter
-             ) -> Any:
-        """Keep what `limiter` has decided about `ask`, and return it."""
-        if ask is not None and ask.deferred and decision.allowed:
-            self.deferred.append((len(self.decisions), ask, limiter))
-        self.decisions.append(decision)
-        if self.holds.open and decision.limited:
-            self.holds.denied = True
-        if ask is not None:
-            if self.holds is NOTHING:
-                self.holds = Holds()
-            self.holds.add(decision, ask, limiter._limiter, limiter)
-        return decision
-
-    async def answer(self, status: int, headers: Iterable[tuple[str, str]]
-                     ) -> None:
-        """Charge what functions say of a response that begins."""
-        if not self.deferred and not self.holds.open:
-            return
-        started = web.Started.of(status, headers)
-        if self.holds.open:
-            self.holds.answer(started, False)
-        deferred, self.deferred = self.deferred, []
-        for place, ask, limiter in deferred:
-            # The application has done its work, so a 503 would be wrong; the
-            # limiter has logged that its store fails.
-            with contextlib.suppress(StoreError):
-                self.decisions[place] = await ask.charge(limiter, started,
-                                                         True)
-
-
 class HeaderMiddleware:
     """An ASGI middleware that reports a `Record` in headers.
 
@@ -111,8 +66,10 @@ class HeaderMiddleware:
     """
 
     def __init__(self, app: App, lifespan: LimiterLifespan, style: Style,
-                 reset: Reset) -> None:
+                 reset: Reset, retry_after: RetryAfter = "delta-seconds"
+                 ) -> None:
         check_style(style, reset)
+        self._dates = is_date(retry_after)
         self.app = app
         self._lifespan = lifespan
         self._style = style
@@ -158,7 +115,9 @@ class HeaderMiddleware:
 
     def headers_of(self, decisions: list[Decision]) -> Headers:
         """Return the headers of a response after these decisions."""
-        return combined(decisions, self._style, self._reset)
+        found = combined(decisions, self._style, self._reset)
+        return (dated(found, self._lifespan.limiter._limiter.clock)
+                if self._dates else found)
 
     def _watched(self, record: Record, send: Send) -> Send:
         """Return `send`, which adds headers and sees the end."""
@@ -243,6 +202,7 @@ class LimitreeMiddleware(HeaderMiddleware):
                  strategy: str | None = None,
                  exclude: Iterable[str] | Callable[[Scope], bool] = (),
                  headers: Style = "ietf", reset: Reset = "delta",
+                 retry_after: RetryAfter = "delta-seconds",
                  response: Callable[[Scope, Decision], App] | None = None,
                  on_breach: Breach | None = None,
                  clock: Clock | None = None, **options: object) -> None:
@@ -251,7 +211,7 @@ class LimitreeMiddleware(HeaderMiddleware):
             raise TypeError("the middleware needs limits, rules, or both")
         super().__init__(app, LimiterLifespan(
             NO_LIMITS if limits is None else limits, store,
-            {"clock": clock, **options}), headers, reset)
+            {"clock": clock, **options}), headers, reset, retry_after)
         self._path = path
         if path is None and limits is not None:
             self._path = lambda scope: ("ip", client_ip.of_scope(scope))

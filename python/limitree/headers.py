@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import email.utils
 import math
+import time
 from typing import Literal
 
 from limitree._native import Decision, check_style
 from limitree.decision import problem
+from limitree.errors import ConfigError
 
-__all__ = ["Headers", "Reset", "Style", "check_style", "combined", "headers",
-           "problem"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from limitree.wait import Clock
+
+__all__ = ["Headers", "Reset", "RetryAfter", "Style", "check_style", "combined",
+           "dated", "headers", "is_date", "problem"]
 
 #: The same styles as _native.STYLES.
 Style = Literal["ietf", "draft-7", "draft-6", "legacy", "none"]
 Reset = Literal["delta", "epoch"]
+#: What Retry-After is.
+RetryAfter = Literal["delta-seconds", "http-date"]
 Headers = list[tuple[str, str]]
 
 headers = Decision.headers
@@ -47,6 +56,22 @@ def combined(decisions: list[Decision], style: Style = "ietf",
             else:
                 joined[name] += f", {value}"
     return list(joined.items())
+
+
+def is_date(retry_after: str, name: str = "retry_after") -> bool:
+    """Whether Retry-After is a date; raises ValueError for another word."""
+    if retry_after not in ("delta-seconds", "http-date"):
+        raise ConfigError(f"{name} must be delta-seconds or http-date, is "
+                          f"{retry_after!r}")
+    return retry_after == "http-date"
+
+
+def dated(headers: Headers, clock: Clock | None) -> Headers:
+    """Return `headers` with a date in Retry-After, which is never too early."""
+    now = (clock or time.time_ns)() / 1e9
+    return [(name, email.utils.formatdate(math.ceil(now + int(value)),
+                                          usegmt=True)
+             if name == "Retry-After" else value) for name, value in headers]
 
 
 def tightness(decision: Decision) -> tuple[bool, float, int]:

@@ -16,11 +16,11 @@ from sanic import HTTPResponse, Request, Sanic
 from sanic.exceptions import SanicException
 
 from limitree import web
-from limitree.asgi import Record
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import problem
 from limitree.rate_limit import Step
+from limitree.record import Record
 from limitree.server_site import ServerLimit, ServerSite
 
 __all__ = ["Limiter", "RateLimitExceeded"]

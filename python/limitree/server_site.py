@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
-from limitree.asgi import Record
 from limitree.clients import ClientIp
-from limitree.headers import Headers, combined
+from limitree.headers import Headers, combined, dated
 from limitree.rate_limit import Where
+from limitree.record import Record
 from limitree.site import RouteLimit, Site
 from limitree.tasks import when_done
 
@@ -53,7 +53,10 @@ class ServerSite(Site):
         await record.answer(status, headers)
         if not record.decisions:
             return []
+        style, reset, retry_after = self._headers
+        found = combined(record.decisions, style, reset)
+        if retry_after == "http-date":
+            found = dated(found, self.limiter._limiter.clock)
         names = {name.lower() for name, _ in headers}
-        return [(name, value) for name, value in combined(
-            record.decisions, *self._headers)
+        return [(name, value) for name, value in found
             if name != "Retry-After" or "retry-after" not in names]

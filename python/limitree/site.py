@@ -10,17 +10,23 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from limitree.aio import AsyncLimiter
-from limitree.asgi import Record
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
 from limitree.denials import log_denial
-from limitree.headers import Reset, Style, check_style
+from limitree.headers import (
+    Reset,
+    RetryAfter,
+    Style,
+    check_style,
+    is_date,
+)
 from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS, Limits
 from limitree.path_costs import DeductWhen
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, RateLimit, Step, Where, run_awaited
+from limitree.record import Record
 from limitree.response_holds import Reserve
 from limitree.wait import Clock
 
@@ -71,7 +77,8 @@ class Site:
     "moving-window" or "sliding-window-counter", as in slowapi, or one of
     limitree's.  ``on_breach`` is called for each denial, with the request
     and the Decision, and may return a response.  ``headers`` and ``reset`` are
-    those of Decision.headers.
+    those of Decision.headers.  With ``retry_after="http-date"`` the header
+    Retry-After is a date.
     """
 
     _kind: type[RouteLimit] = RouteLimit
@@ -85,10 +92,12 @@ class Site:
                  strategy: str | None = None,
                  on_breach: Breach | None = None, enabled: bool = True,
                  headers: Style = "ietf", reset: Reset = "delta",
+                 retry_after: RetryAfter = "delta-seconds",
                  clock: Clock | None = None, **options: object) -> None:
         if hasattr(key_func, "router"):  # an application is callable, too
             raise TypeError("the application goes into app=, or to init_app()")
         check_style(headers, reset)
+        is_date(retry_after)
         self._begin()
         self.enabled = enabled  #: whether anything is asked at all
         #: The limits given as texts.
@@ -99,7 +108,8 @@ class Site:
         self.plain.update(self._lifespan)  # the name must be free
         self.key = self._kind.key_function(key_func)  #: tells callers apart
         self.on_breach = on_breach
-        self._headers: tuple[Style, Reset] = (headers, reset)
+        self._headers: tuple[Style, Reset, RetryAfter] = (headers, reset,
+                                                          retry_after)
         #: The limits of every route.
         self._everywhere: list[RouteLimit] = []
         for text in _texts(application_limits):

@@ -18,7 +18,15 @@ from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
 from limitree.denials import log_denial
 from limitree.errors import StoreError
-from limitree.headers import Headers, Reset, Style, check_style
+from limitree.headers import (
+    Headers,
+    Reset,
+    RetryAfter,
+    Style,
+    check_style,
+    dated,
+    is_date,
+)
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS, Limits
 from limitree.path_costs import PathCosts
@@ -86,6 +94,7 @@ class LimitreeMiddleware:
                  strategy: str | None = None,
                  exclude: Iterable[str] = (),
                  headers: Style = "ietf", reset: Reset = "delta",
+                 retry_after: RetryAfter = "delta-seconds",
                  response: Callable[[WSGIEnvironment, Decision],
                                     WSGIApplication] | None = None,
                  on_breach: Breach | None = None,
@@ -106,6 +115,7 @@ class LimitreeMiddleware:
         self._style: Style = headers
         self._reset: Reset = reset
         check_style(headers, reset)
+        self._dates = is_date(retry_after)
         #: The limits of `rules` that are texts.
         self.plain = PlainLimits("rule", strategy)
         self.key: Callable[[Any], Any] = key or client_ip().of_environ
@@ -167,10 +177,14 @@ class LimitreeMiddleware:
             return self._deny(Step(), decision, environ, start_response)
         return self._app(environ, self._telling(decision, start_response))
 
+    def _headers_of(self, decision: Decision) -> Headers:
+        found = decision.headers(self._style, self._reset)
+        return dated(found, self._limiter.clock) if self._dates else found
+
     def _telling(self, decision: Decision, start_response: StartResponse
                  ) -> StartResponse:
         """Return `start_response` with the headers of `decision`."""
-        own = decision.headers(self._style, self._reset)
+        own = self._headers_of(decision)
 
         def start(status: str, theirs: Headers, *exc_info: Any
                   ) -> Callable[[bytes], object]:
@@ -203,8 +217,7 @@ class LimitreeMiddleware:
                   ) -> Callable[[bytes], object]:
             told = self._charged(ask, decision, environ, status, theirs)
             return start_response(
-                status, [*theirs, *told.headers(self._style, self._reset)],
-                *exc_info)
+                status, [*theirs, *self._headers_of(told)], *exc_info)
 
         try:
             return self._app(environ, start)
@@ -237,8 +250,8 @@ class LimitreeMiddleware:
         if app is None and self._response is not None:
             app = self._response(environ, decision)
         if app is None:
-            return _send(denial(decision, self._style, self._reset, message),
-                         environ, start_response)
+            return _send(denial(decision, "none", message=message), environ,
+                         self._telling(decision, start_response))
         return cast("Iterable[bytes]", app(environ, self._telling(
             decision, start_response)))
 

@@ -100,8 +100,9 @@ def store_of(app):
     options = {}
     if app.get("store") == "nowhere":
         options["store"] = NOWHERE
-    if "on_store_error" in app:
-        options["on_store_error"] = app["on_store_error"]
+    for name in "on_store_error", "retry_after":
+        if name in app:
+            options[name] = app[name]
     return options
 
 
@@ -473,6 +474,7 @@ class Flask(App):
             application_limits=app.get("everywhere"),
             storage_uri=store.get("store"),
             on_store_error=store.get("on_store_error"),
+            retry_after=store.get("retry_after"),
             on_breach=self.breach(app.get("on_breach")))
         for methods, path, limits in routes_of(scenario):
             self.app.add_url_rule(path, path[1:], self.decorated(

@@ -17,7 +17,7 @@ from limitree.clients import ClientIp, client_ip
 from limitree.django import keys
 from limitree.django.rule import PathOf, check_path, check_rate, key_function
 from limitree.errors import ConfigError
-from limitree.headers import Reset, Style
+from limitree.headers import Reset, RetryAfter, Style
 from limitree.limits import Limits
 from limitree.plain import algorithm_of
 from limitree.response_holds import reserve_of
@@ -204,6 +204,8 @@ class Conf:
     ipv6_prefix: int = _setting(_number(1, 128), 64)
     headers: Style = _setting(_one_of(*get_args(Style)), "ietf")
     headers_reset: Reset = _setting(_one_of(*get_args(Reset)), "delta")
+    retry_after: RetryAfter = _setting(_one_of(*get_args(RetryAfter)),
+                                       "delta-seconds")
     #: Makes the response from a denied request and the exception.
     view: Callable[..., Any] | None = _setting(_function)
     #: Called for each denial, with the request and the Decision; may return

@@ -13,7 +13,7 @@ from limitree import web
 from limitree.decision import Decision
 from limitree.django.record import Record
 from limitree.errors import ClientGone, LimitExceeded, StoreError
-from limitree.headers import Headers, combined
+from limitree.headers import Headers, combined, dated
 
 if TYPE_CHECKING:
     from limitree.django.site import Site
@@ -70,6 +70,8 @@ def add_headers(site: Site, record: Record, response: HttpResponseBase) -> None:
         pairs = _of_limiters_elsewhere(decisions)
     else:
         pairs = combined(decisions, conf.headers, conf.headers_reset)
+    if conf.retry_after == "http-date":
+        pairs = dated(pairs, site.limiter.clock)
     headers = response.headers
     for name, value in pairs:
         # If a view ran although it was over a limit, there is nothing to retry.

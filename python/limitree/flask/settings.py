@@ -25,7 +25,7 @@ from limitree.flask.rules import (
     Rule,
     TextOf,
 )
-from limitree.headers import Reset, Style
+from limitree.headers import Reset, Style, is_date
 from limitree.limits import Limits
 from limitree.plain import algorithm_of
 from limitree.response_holds import reserve_of
@@ -217,10 +217,7 @@ class Reader:
         found = self.get("retry_after", "LIMITREE_RETRY_AFTER",
                          "RATELIMIT_HEADER_RETRY_AFTER_VALUE",
                          default="delta-seconds")
-        if found not in ("delta-seconds", "http-date"):
-            raise ConfigError("LIMITREE_RETRY_AFTER must be delta-seconds or "
-                              f"http-date, is {found!r}")
-        return bool(found == "http-date")
+        return is_date(found, "LIMITREE_RETRY_AFTER")
 
     def _strategy(self) -> str | None:
         strategy: Any = self.get("strategy", "LIMITREE_STRATEGY",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import email.utils
 import functools
 import inspect
 import logging
-import math
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from anyio import from_thread
 from starlette.config import Config
@@ -21,14 +18,14 @@ from starlette.responses import JSONResponse, Response
 from starlette.websockets import WebSocket
 
 from limitree import denials
-from limitree.asgi import Record
 from limitree.decision import Decision
 from limitree.errors import StoreError
-from limitree.headers import Headers, combined
+from limitree.headers import Headers, combined, dated
 from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimit, PlainLimits, parse, text_of_name
 from limitree.rate_limit import Step
+from limitree.record import Record
 from limitree.site import RouteLimit
 from limitree.slowapi.errors import RateLimitExceeded
 from limitree.starlette import extension
@@ -107,8 +104,6 @@ class Limiter(extension.Limiter):
                                                 bool, False)
         self._by: Any = "path" if key_style == "url" else "route"
         self._auto_check = auto_check
-        self._retry_after = retry_after or config(
-            "RATELIMIT_HEADER_RETRY_AFTER_VALUE", default="delta-seconds")
         self._names = {usual: config(name, default=usual)
                        for usual, name in _NAMES.items()}
         super().__init__(
@@ -120,6 +115,8 @@ class Limiter(extension.Limiter):
             application_limits=_texts(application_limits) or _texts(
                 config("RATELIMIT_APPLICATION", default=None)),
             headers="legacy" if has_headers else "none", reset="epoch",
+            retry_after=cast(Any, retry_after or config(
+                "RATELIMIT_HEADER_RETRY_AFTER_VALUE", default="delta-seconds")),
             enabled=config("RATELIMIT_ENABLED", bool, enabled), **options)
         #: What decides while the store fails.
         self._spare: Limiter | None = None
@@ -247,12 +244,10 @@ class Limiter(extension.Limiter):
                                  response)
 
     def _headers_of(self, decisions: list[Decision]) -> Headers:
-        found = combined(decisions, *self._headers, always=True)
-        if self._retry_after == "http-date":
-            found = [(name, value if name != "Retry-After" else
-                      email.utils.formatdate(
-                          math.ceil(time.time() + int(value)), usegmt=True))
-                     for name, value in found]
+        style, reset, retry_after = self._headers
+        found = combined(decisions, style, reset, always=True)
+        if retry_after == "http-date":
+            found = dated(found, self.limiter._limiter.clock)
         return [(self._names.get(name, name), value) for name, value in found]
 
     def _reported(self, connection: HTTPConnection, kwargs: Mapping[str, Any],
