@@ -47,16 +47,17 @@ def later(self, user):
 
 
 @contextlib.contextmanager
-def worker(folder):
+def worker(folder, program="test_celery", *options, cwd=HERE, **environment):
     """A worker in a process of its own."""
     with open(folder / "log", "w+") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "celery", "-A", "test_celery", "worker",
-             "--pool", "solo", "--without-gossip", "--without-mingle",
-             "--without-heartbeat"], cwd=HERE, stdout=log, stderr=log,
+            [sys.executable, "-m", "celery", "-A", program, "worker",
+             *(options or ("--pool", "solo")), "--without-gossip",
+             "--without-mingle", "--without-heartbeat"],
+            cwd=cwd, stdout=log, stderr=log,
             env={**os.environ, "LIMITREE_CELERY": str(folder),
                  "C_FORCE_ROOT": "1", "PYTHONPATH": os.pathsep.join(
-                     [str(HERE), os.environ["PYTHONPATH"]])})
+                     [str(HERE), os.environ["PYTHONPATH"]]), **environment})
         try:
             yield
         except BaseException:
@@ -95,6 +96,69 @@ def asked(tmp_path, monkeypatch):
 
     with worker(tmp_path):
         yield ask
+
+
+# ---- docs/celery.md ---------------------------------------------------------
+
+RECIPE = """
+import pathlib
+import tasks
+from tasks import app, limiter
+
+folder = pathlib.Path(__file__).parent
+for name in ("in", "results", "control"):
+    (folder / name).mkdir(exist_ok=True)
+app.conf.update(
+    broker_url="filesystem://", result_backend=f"file://{folder}/results",
+    broker_transport_options={"data_folder_in": f"{folder}/in",
+                              "data_folder_out": f"{folder}/in",
+                              "control_folder": f"{folder}/control"})
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="shm:// needs Linux")
+def test_the_recipe_of_the_page(tmp_path, monkeypatch):
+    """A worker with two threads runs the program of the page as printed."""
+    sys.path.insert(0, str(HERE.parent))
+    import docs_blocks
+    for block in docs_blocks.blocks_of(HERE.parents[1], "docs/celery.md"):
+        if block.file:
+            docs_blocks.save(block._replace(text=docs_blocks.in_folder(
+                block.text, tmp_path)), tmp_path)
+    (tmp_path / "worker.py").write_text(RECIPE)
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    with worker(tmp_path, "worker", "--pool", "threads", "--concurrency", "4",
+                cwd=tmp_path, PYTHONPATH=path):
+        program = """if True:
+            import time
+            from worker import app, limiter, tasks
+            # As other workers do: all is used but one mail.
+            start = time.monotonic()
+            limiter.authorize("mail", "alex", cost=99)
+            others = [limiter.reserve("report", "alex") for _ in range(2)]
+            mails = [tasks.send_mail.delay("alex", n) for n in range(3)]
+            report = tasks.report.delay("alex", "May")
+            free = tasks.send_mail.delay("bob", "a mail")
+            print(free.get(timeout=60))
+            print(sorted(one.get(timeout=60, interval=0.05) for one in mails))
+            # Two mails had to wait for 0.6 s each, in the queue.
+            assert time.monotonic() - start >= 1.2
+            while report.state != "RETRY":
+                assert time.monotonic() - start < 60, report.state
+                time.sleep(0.05)
+            for one in others:
+                one.settle()
+            print(report.get(timeout=60, interval=0.05))
+            left = limiter.peek("report", "alex", cost=0, levels=True)
+            print(left.levels[0].remaining)
+            """
+        done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path,
+                              env={**os.environ, "PYTHONPATH": path},
+                              check=True, text=True, stdout=subprocess.PIPE)
+    assert done.stdout.splitlines() == [
+        "sent a mail to bob",
+        str([f"sent {n} to alex" for n in range(3)]),
+        "report of May for alex", "2"]
 
 
 def test_an_error_of_a_task_has_its_decision(asked):
