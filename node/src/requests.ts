@@ -114,9 +114,21 @@ export class Requests {
     return readDecision(at.INPUT_SIZE, withLevels, this.#names, undefined);
   }
 
-  /** Charges one along `path` at once; the decision stays in the array. */
-  chargeOne(path: Path): void {
-    this.#decide(at.AUTHORIZE, path, NONE);
+  /** Charges one at once, at `now`; the decision stays in the array. */
+  chargeOne(root: string, key: string, now: number | bigint): void {
+    const number = this.#numberOf(root);
+    writeTime(now);
+    numbers[at.OPERATION] = at.AUTHORIZE;
+    numbers[at.COST] = 1;
+    numbers[at.FLAGS] = 0;
+    numbers[at.PATHS] = at.ONE_PATH;
+    numbers[at.ROOT] = number;
+    if (number !== 0) {
+      this.#native.decide(key);
+    } else {
+      this.#native.decide(root, key);
+      this.#learn(root);
+    }
     rowsOf(numbers, at.INPUT_SIZE, false, this.#names);
   }
 
