@@ -56,7 +56,9 @@ class RedisClient(Protocol):
 
 def is_async(client: Any) -> bool:
     """Return whether the answers of `client` are awaited."""
-    return inspect.iscoroutinefunction(type(client).execute_command)
+    # A subclass may pass the coroutine on.
+    return any(inspect.iscoroutinefunction(vars(kind).get("execute_command"))
+               for kind in type(client).__mro__)
 
 
 def is_cluster(client: Any) -> bool:
@@ -337,8 +339,15 @@ Sender = Union[Threads, Tasks]
 def sender_of(client: Any, awaited: bool) -> Sender:
     """Return what sends by `client`, for a limiter whose answers are `awaited`.
 
-    Raises TypeError if they are not, but those of the client are.
+    Raises TypeError if they are not, but those of the client are, and for what
+    is not a client, but makes some.
     """
+    if isinstance(client, type):
+        raise TypeError(f"store: {client.__name__} is a class: give a client, "
+                        f"{client.__name__}(...)")
+    if hasattr(type(client), "master_for"):
+        raise TypeError(f"store: {name_of(client)} asks sentinels: give "
+                        "sentinel.master_for(...)")
     if not is_async(client):
         return Threads(client)
     if not awaited:

@@ -472,7 +472,25 @@ def test_closing_cancels(path):
     asyncio.run(main())
 
 
+def test_a_client_for_asyncio_that_wraps_it(path):
+    class Traced(redis.asyncio.Redis):
+        def execute_command(self, *args, **options):
+            return super().execute_command(*args, **options)
+
+    async def main():
+        async with (Traced(unix_socket_path=path) as client,
+                    limitree.AsyncLimiter(LIMITS, client, timeout=PATIENT
+                                          ) as limiter):
+            assert (await limiter.authorize("job")).allowed
+
+    asyncio.run(main())
+
+
 def test_no_client():
+    with pytest.raises(TypeError, match="is a class: give a client, Redis"):
+        made(redis.Redis)
+    with pytest.raises(TypeError, match="give sentinel.master_for"):
+        made(redis.sentinel.Sentinel([]))
     for store in (5, object()):
         with pytest.raises((TypeError, limitree.ConfigError), match="store"):
             made(store)
