@@ -18,6 +18,7 @@ from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
+from limitree.delays import Delay, Delays
 from limitree.denials import log_denial
 from limitree.errors import ClientGone, StoreError
 from limitree.functions import settled
@@ -44,7 +45,7 @@ from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step, run_awaited
 from limitree.record import Record
 from limitree.response_holds import Reserve, reserve_of
-from limitree.wait import Clock
+from limitree.wait import Clock, Duration
 
 __all__ = ["LimitreeMiddleware", "Record", "HeaderMiddleware", "refuse"]
 
@@ -182,6 +183,11 @@ class LimitreeMiddleware(HeaderMiddleware):
     paths that are not limited, where ``/static/*`` means everything below
     ``/static/``; or a function of the scope that returns whether to exclude it.
 
+    With ``delay_after``, a request of a caller who has used more of the limit
+    waits: ``delay`` for each request above it, or what this function of what is
+    used and the scope returns in seconds; at most ``max_delay``.  More than
+    ``max_delayed`` requests that would wait are denied, and are not charged.
+
     A denied request gets a 429.  ``response``, a function of the scope and the
     Decision, returns another response, as an ASGI application; so may
     ``on_breach``, which is called for each denial.  If the store
@@ -205,6 +211,8 @@ class LimitreeMiddleware(HeaderMiddleware):
                  retry_after: RetryAfter = "delta-seconds",
                  response: Callable[[Scope, Decision], App] | None = None,
                  on_breach: Breach | None = None,
+                 delay_after: int | None = None, delay: Delay = 1.0,
+                 max_delay: Duration = 60.0, max_delayed: int = 1000,
                  clock: Clock | None = None, **options: object) -> None:
         self._rules = list(rules)
         if limits is None and not self._rules:
@@ -219,6 +227,9 @@ class LimitreeMiddleware(HeaderMiddleware):
                            "the path (\"ip\", address)")
         self._cost = cost
         self._reserve = reserve_of(reserve)
+        self._delays = delay_after is not None and Delays(
+            delay_after, delay, max_delay, max_delayed,
+            self.limiter._limiter.clock)
         self._is_excluded = exclude if callable(exclude) else _one_of(exclude)
         self._response = response
         #: The limits of `rules` that are texts.
@@ -248,7 +259,8 @@ class LimitreeMiddleware(HeaderMiddleware):
         if self._is_excluded(scope):
             await self.app(scope, receive, send)
             return
-        step = Step() if self._rules or self._reserve else _NOTHING
+        step = (Step() if self._rules or self._reserve or self._delays
+                else _NOTHING)
         try:
             decision = (await self._decide_paths(scope) if step is _NOTHING
                         else await self._decide(step, scope))
@@ -258,7 +270,7 @@ class LimitreeMiddleware(HeaderMiddleware):
         if decision is None or decision.allowed:
             if step.ask.refusal is not None:
                 step.ask.pass_on()
-            await self.app(scope, receive, send)
+            await self._go_on(step, decision, scope, receive, send)
             return
         log_denial(decision)
         app, message = await run_awaited(step.answering(self, scope, decision))
@@ -271,6 +283,24 @@ class LimitreeMiddleware(HeaderMiddleware):
         else:
             await refuse(web.denial(decision, "none", message=message), scope,
                          receive, send)
+
+    async def _go_on(self, step: Step, decision: Any, scope: Scope,
+                     receive: Receive, send: Send) -> None:
+        """Call the application, if need be later."""
+        delays = self._delays
+        seconds = (delays.seconds(decision, scope)
+                   if delays and decision is not None else 0)
+        if not delays or not seconds:
+            await self.app(scope, receive, send)
+            return
+        answer = await delays.call(seconds, self.app, scope, receive, send)
+        if answer is not None:
+            record: Record = scope["limitree"]
+            record.drop()
+            if not step.ask.reserves:
+                with contextlib.suppress(StoreError):
+                    await step.ask.give_back(self.limiter)
+            await refuse(answer, scope, receive, send)
 
     async def _decide(self, step: Step, scope: Scope) -> Any:
         ask = step.ask

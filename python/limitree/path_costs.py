@@ -146,6 +146,13 @@ class PathCosts:
                    for unit, later in _units_of(self.costs[number]).items()
                    for units in charged)
 
+    def give_back(self, limiter: Limiter | AsyncLimiter) -> Any:
+        """Give back what was charged at once."""
+        now = [(path, cost) for number, (path, cost) in enumerate(
+            zip(self.paths, self.costs)) if number not in self.deferred]
+        return limiter.refund_all([path for path, _ in now],
+                                  joined([cost for _, cost in now]))
+
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
         return limiter.peek_all(self.paths, joined(self.costs))

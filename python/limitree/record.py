@@ -42,13 +42,25 @@ class Record:
         if ask is not None and ask.deferred and decision.allowed:
             self.deferred.append((len(self.decisions), ask, limiter))
         self.decisions.append(decision)
-        if self.holds.open and decision.limited:
-            self.holds.denied = True
+        if decision.limited:
+            self.let_go()
         if ask is not None:
             if self.holds is NOTHING:
                 self.holds = Holds()
             self.holds.add(decision, ask, limiter._limiter, limiter)
         return decision
+
+    def let_go(self) -> None:
+        """Charge nothing of what is held."""
+        if self.holds.open:
+            self.holds.denied = True
+
+    def drop(self) -> None:
+        """Forget the last decision, which is given back."""
+        self.decisions.pop()
+        self.deferred = [one for one in self.deferred
+                         if one[0] < len(self.decisions)]
+        self.let_go()
 
     async def answer(self, status: int, headers: Iterable[tuple[str, str]]
                      ) -> None:

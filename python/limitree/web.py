@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
@@ -218,6 +219,15 @@ def unavailable(error: StoreError) -> Answer:
     """
     return _problem(503, "Service Unavailable", _UNAVAILABLE,
                     [("Retry-After", "1")])
+
+
+def too_busy(seconds: float) -> Answer:
+    """Return the 429 for a request that would wait, if too many wait."""
+    body = json.dumps({"type": "about:blank", "title": "Too Many Requests",
+                       "status": 429,
+                       "detail": "Too many requests are waiting."}).encode()
+    return _problem(429, "Too Many Requests", body,
+                    [("Retry-After", str(max(1, math.ceil(seconds))))])
 
 
 def answer_to(error: ClientGone | StoreError) -> Answer:

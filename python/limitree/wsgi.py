@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from limitree.clients import client_ip
 from limitree.decision import Decision, Level
 from limitree.demand import Cost, Segment
+from limitree.delays import Delay, Delays
 from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.headers import (
@@ -33,6 +34,7 @@ from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step, run
 from limitree.response_holds import Holds, Reserve, reserve_of
+from limitree.wait import Duration
 from limitree.web import (
     Answer,
     Paths,
@@ -70,6 +72,11 @@ class LimitreeMiddleware:
     none.  `exclude` are URL paths that are not limited, where ``/static/*``
     means everything below ``/static/``.
 
+    With `delay_after`, a request of a caller who has used more of the limit
+    waits: `delay` for each request above it, or what this function of what is
+    used and the environment returns in seconds; at most `max_delay`.  More than
+    `max_delayed` requests that would wait are denied, and are not charged.
+
     A denied request is answered with a 429, and a request that the store could
     not decide with a 503; `app` sees neither.  `response`, a function of the
     environment and the Decision, returns another response to a denied request,
@@ -98,6 +105,8 @@ class LimitreeMiddleware:
                  response: Callable[[WSGIEnvironment, Decision],
                                     WSGIApplication] | None = None,
                  on_breach: Breach | None = None,
+                 delay_after: int | None = None, delay: Delay = 1.0,
+                 max_delay: Duration = 60.0, max_delayed: int = 10,
                  **options: object) -> None:
         self._rules = list(rules)
         if path is None and not self._rules:
@@ -111,6 +120,8 @@ class LimitreeMiddleware:
         excluded = list(exclude)
         self._excludes = bool(excluded)
         self._is_excluded = is_one_of(excluded)
+        self._delays = delay_after is not None and Delays(
+            delay_after, delay, max_delay, max_delayed, self._limiter.clock)
         self._response = response
         self._style: Style = headers
         self._reset: Reset = reset
@@ -142,7 +153,8 @@ class LimitreeMiddleware:
                  start_response: StartResponse) -> Iterable[bytes]:
         if self._excludes and self._is_excluded(_url_of(environ)):
             return self._app(environ, start_response)
-        if self._path is not None and not (self._rules or self._reserve):
+        if self._path is not None and not (self._rules or self._reserve
+                                           or self._delays):
             return self._answer_paths(self._path, environ, start_response)
         step = Step()
         self._ask(step.ask, environ)
@@ -212,6 +224,16 @@ class LimitreeMiddleware:
         if decision.limited:
             return self._deny(step, decision, environ, start_response)
         ask.pass_on()
+        if self._delays:
+            seconds = self._delays.seconds(decision, environ)
+            answer = self._delays.wait(seconds) if seconds else None
+            if answer is not None:
+                if ask.reserves:
+                    environ[HOLDS].denied = True
+                else:
+                    with contextlib.suppress(StoreError):
+                        ask.give_back(limiter)
+                return _send(answer, environ, start_response)
 
         def start(status: str, theirs: Headers, *exc_info: Any
                   ) -> Callable[[bytes], object]:
