@@ -306,7 +306,8 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
 
     ``rate``, ``scope``, ``THROTTLE_RATES``, ``get_rate`` and ``parse_rate`` are
     those of REST framework; ``cache`` and ``timer`` are not used.  A rate may
-    name its algorithm, as in "5/min sliding_log".
+    name its algorithm, as in "5/min sliding_log", or be several, as in
+    "5/min; 100/hour".
     """
 
     def _put(self, ask: PathCosts, request: Request, view: APIView) -> None:
@@ -316,18 +317,27 @@ class SimpleRateThrottle(_Throttle, throttling.SimpleRateThrottle):
         self.key = self.get_cache_key(request, view)
         if self.key is None:
             return
-        rate, words = _rate_and_words(found)
-        num_requests, duration = self.parse_rate(rate)
-        assert num_requests is not None and duration is not None
         scope = self.scope or type(self).__qualname__
         if self.per_method:
             scope = f"{scope}@{counted_as(str(request.method))}"
-        current().put_rate(ask, scope,
-                           f"{num_requests}/{duration}{words}" if words
-                           else (num_requests, duration), str(self.key),
+        current().put_rate(ask, scope, self._rate_of(found), str(self.key),
                            self.throttle_cost(request, view),
                            type(self).throttle_rate is not
                            SimpleRateThrottle.throttle_rate)
+
+    def parse_rate(self, rate: Any) -> Any:
+        """Return count and seconds of a rate, the first of several."""
+        return super().parse_rate(rate.partition(";")[0]
+                                  if isinstance(rate, str) else rate)
+
+    def _rate_of(self, rate: Any) -> str:
+        """Return what `rate` says, with periods in seconds."""
+        found = []
+        for one in rate.split(";") if isinstance(rate, str) else [rate]:
+            text, words = _rate_and_words(one)
+            count, seconds = self.parse_rate(text)
+            found.append(f"{count}/{seconds}{words}")
+        return "; ".join(found)
 
     def throttle_rate(self, request: Request, view: APIView) -> str | None:
         """Return the rate for `request`; None: it is not limited."""
@@ -347,6 +357,7 @@ def _rate_and_words(rate: str) -> tuple[str, str]:
 
     All else is for `parse_rate`, which a subclass may have its own.
     """
+    rate = rate.strip() if isinstance(rate, str) else rate
     rest, _, words = rate.partition(" ") if isinstance(rate, str) else ("",) * 3
     try:
         return (rest, f" {algorithm_of(words)}") if words else (rate, "")

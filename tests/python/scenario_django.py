@@ -71,12 +71,10 @@ class Django(App):
         self.client = Client()
 
     def defaults(self, app, settings):
-        texts = app.get("everywhere") or app.get("default")
-        if app.get("default") and len(app["routes"]) > 1 and not any(
-                limits == "exempt" for limits in app["routes"].values()):
-            raise Impossible("DEFAULT is one bucket for all views")
-        if texts:
-            settings["DEFAULT"] = "; ".join(texts)
+        for name, where in (("DEFAULT", "everywhere"),
+                            ("VIEW_DEFAULT", "default")):
+            if app.get(where):
+                settings[name] = "; ".join(app[where])
 
     def handler(self, path):
         def view(request):
@@ -203,8 +201,4 @@ class Drf(Django):
         found["rate"] = text if isinstance(text, str) else "1/hour"
         if not isinstance(text, str):
             found["throttle_rate"] = lambda self, request, view: text(request)
-        if ";" in found["rate"]:
-            rates = found["rate"].split(";")
-            raise Impossible(f"a throttle has one rate, not {len(rates)}: "
-                             "write two")
         return type("Rate", (drf.SimpleRateThrottle,), found)

@@ -119,6 +119,28 @@ def test_enabled():
         assert allowed("/async/trade?user=alex", is_async=True) == 20
 
 
+@both
+def test_views_without_limits_of_their_own(is_async):
+    url = "/async/trade?user=alex" if is_async else "/trade?user=alex"
+    with limits(VIEW_DEFAULT="2/h", EXEMPT=["/health/"]):
+        answers = [get(is_async=is_async) for _ in range(3)]
+        assert [one.status_code for one in answers] == [200, 200, 429]
+        assert '"view:django_site.plain/*/2/1h";r=1' in answers[0]["RateLimit"]
+        assert answers[2]["Retry-After"] == "1800"
+        assert allowed("/health/live", is_async=is_async) == 20
+        assert allowed(url, times=3, is_async=is_async) == 3  # its own limits
+        assert allowed("/nowhere", is_async=is_async) == 0  # a 404
+    with limits(VIEW_DEFAULT="2/h", ENABLED=False):
+        assert allowed(is_async=is_async) == 20
+    with limits(VIEW_DEFAULT="1/h", DEFAULT="3/h", VIEW=lambda request, error:
+                HttpResponse("slower", status=420)):
+        answers = [get(is_async=is_async) for _ in range(2)]
+        assert [one.status_code for one in answers] == [200, 420]
+    with limits(VIEW_DEFAULT="1/h", ON_STORE_ERROR="raise",
+                STORE="redis+unix:///nowhere/redis.sock"):
+        assert get(is_async=is_async).status_code == 503
+
+
 def test_settings_change_at_once():
     client = Client()
     with limits(DEFAULT="1/m"):

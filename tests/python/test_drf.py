@@ -446,6 +446,31 @@ def test_without_a_rate_any_request_will_do():
     assert Unlimited().allow_request(request={}, view={}) is True
 
 
+def test_several_rates_in_one_text(clock):
+    class Two(drf.AnonRateThrottle):
+        scope = "two"
+        rate = "2/min; 3/hour fixed_window"
+
+    class View(APIView):
+        throttle_classes = [Two]
+
+        def get(self, request):
+            return Response([])
+
+    assert (Two().num_requests, Two().duration) == (2, 60)
+    view = View.as_view()
+
+    def statuses(times):
+        return [view(APIRequestFactory().get("/")).status_code
+                for _ in range(times)]
+
+    assert statuses(3) == [200, 200, 429]
+    clock.advance(60)
+    assert statuses(2) == [200, 429]  # the third of the hour
+    clock.advance(3600)
+    assert statuses(3) == [200, 200, 429]
+
+
 def test_no_rate_is_an_error():
     kind = type("Unrated", (drf.AnonRateThrottle,), {"THROTTLE_RATES": {}})
     with pytest.raises(ImproperlyConfigured, match="anon"):

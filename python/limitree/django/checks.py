@@ -97,7 +97,7 @@ def _middleware(found: Conf) -> Iterator[CheckMessage]:
                     hint="Every request would be charged twice.",
                     id="limitree.E005")
     if not places:
-        if found.default is not None or found.paths:
+        if found.default or found.view_default or found.paths:
             yield Error("LIMITREE has limits for every request, but "
                         "LimitreeMiddleware is not in MIDDLEWARE",
                         id="limitree.E005")

@@ -186,13 +186,15 @@ class Conf:
     key: Callable[..., Any] = _setting(key_function, keys.ip)
     #: A rate for every request, by `key`.
     default: str | None = _setting(_default)
+    #: A rate for each view that has no limits of its own, by `key`.
+    view_default: str | None = _setting(_default)
     #: The algorithm of rates that name none.
     strategy: str | None = _setting(_strategy)
     #: Paths of the tree for every request.
     paths: tuple[PathOf, ...] = _setting(_paths, ())
     #: Whether `paths` are reserved, or for how long.
     reserve: bool | float = _setting(_reserve, False)
-    #: URL paths without the limits of `default` and `paths`.
+    #: URL paths without the limits of `default`, `view_default` and `paths`.
     exempt: tuple[str, ...] = _setting(_texts, ())
     #: Returns the client's address, or is its key in request.META.
     client_ip: ClientIp | str | Callable[..., str] | None = _setting(_client_ip)

@@ -184,6 +184,25 @@ def rules_of(view: Any) -> list[Rule]:
     return list(dict.fromkeys(found))
 
 
+def default_of(site: Site, view: Any) -> Step | None:
+    """Return the step of VIEW_DEFAULT, if `view` has no limits of its own.
+
+    REST framework has default throttles for its views.
+    """
+    rule = site.view_default
+    if rule is None:
+        return None
+    if view not in site.view_steps:
+        kind = getattr(view, "cls", None)
+        is_bare = not rules_of(view) and not hasattr(kind, "get_throttles")
+        if is_bare:
+            known.setdefault(rule, set()).add(group_of(view))
+        site.view_steps[view] = (Step([Bound(rule, group_of(view))])
+                                 if is_bare else None)
+    found: Step | None = site.view_steps[view]
+    return found
+
+
 def group_of(view: Callable[..., Any]) -> str:
     """Return the name of a view's rates: its dotted path."""
     if isinstance(view, functools.partial):  # of method_decorator

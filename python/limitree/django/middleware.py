@@ -16,6 +16,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from limitree.django.current import current
+from limitree.django.decorators import default_of
 from limitree.django.ending import settle_with
 from limitree.django.exceptions import Ratelimited
 from limitree.django.keys import load_user
@@ -35,7 +36,8 @@ GetResponse = Callable[[HttpRequest], Any]
 class LimitreeMiddleware:
     """Limits all views, under WSGI and under ASGI.
 
-    It asks for DEFAULT and PATHS of LIMITREE before the view runs.  It turns a
+    It asks for DEFAULT and PATHS of LIMITREE before the view is known, and for
+    VIEW_DEFAULT before the view runs.  It turns a
     Ratelimited or LimitExceeded of a view into a 429, and a StoreError into a
     503.  It charges deferred costs, and adds the headers to each response, even
     a stream.
@@ -50,8 +52,11 @@ class LimitreeMiddleware:
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
         self._is_async = iscoroutinefunction(get_response)
+        #: Called by Django.
+        self.process_view: Callable[..., Any] = self._before_view
         if self._is_async:
             markcoroutinefunction(self)
+            self.process_view = self._before_view_awaited
         current()
 
     def __call__(self, request: HttpRequest
@@ -138,6 +143,38 @@ class LimitreeMiddleware:
             return await too_many_awaited(
                 site, request, Ratelimited(record.denial, *record.told))
         return _told_by_throttles(record, response)
+
+    def _before_view(self, request: Any, view: Any, args: Any, kwargs: Any
+                     ) -> Any:
+        site, record = current(), request.limitree
+        step = None if site.is_exempt(request) else default_of(site, view)
+        if step is None:
+            return None
+        try:
+            denial = step.decide(site, record, request, args, kwargs)
+        except (ClientGone, StoreError) as error:
+            record.holds.denied = True
+            return undecided(error)
+        if denial is None:
+            return None
+        return too_many(site, request, Ratelimited(denial, *record.told))
+
+    async def _before_view_awaited(self, request: Any, view: Any, args: Any,
+                                   kwargs: Any) -> Any:
+        site, record = current(), request.limitree
+        step = None if site.is_exempt(request) else default_of(site, view)
+        if step is None:
+            return None
+        try:
+            denial = await step.decide_awaited(site, record, request, args,
+                                               kwargs)
+        except (ClientGone, StoreError) as error:
+            record.holds.denied = True
+            return undecided(error)
+        if denial is None:
+            return None
+        return await too_many_awaited(site, request,
+                                      Ratelimited(denial, *record.told))
 
     def process_exception(self, request: HttpRequest, error: Exception
                           ) -> HttpResponseBase | None:

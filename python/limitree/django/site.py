@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any, Union, cast
 
@@ -60,6 +61,11 @@ class Site:
         self._plain.update(self.limiter)  # the name must be free
         self.key = found.key
         self._rules = _rules_of(found) if found.enabled else []
+        #: The limit of views without their own, and how it is decided for each.
+        self.view_default = (Rule((), rate=found.view_default)
+                             if found.enabled and found.view_default else None)
+        self.view_steps: weakref.WeakKeyDictionary[Any, Any] = (
+            weakref.WeakKeyDictionary())
         for path in found.paths:
             if not callable(path):
                 check_path(self.limiter, path, PATHS)
@@ -116,12 +122,14 @@ class Site:
         self._rates[scope, rate, varies] = plain, fits
         return plain, fits
 
+    def is_exempt(self, request: HttpRequest) -> bool:
+        """Whether the settings leave a URL alone."""
+        url = request.path_info
+        return url in self._exempt or url.startswith(self._exempt_below)
+
     def ask_of(self, request: HttpRequest) -> PathCosts | None:
         """Return the paths of every request, or None."""
-        if not self._rules:
-            return None
-        url = request.path_info
-        if url in self._exempt or url.startswith(self._exempt_below):
+        if not self._rules or self.is_exempt(request):
             return None
         ask = PathCosts()
         try:

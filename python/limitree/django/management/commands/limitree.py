@@ -88,6 +88,9 @@ class Command(BaseCommand):
             self.stdout.write(line)
         if site.conf.default:
             self.stdout.write(f"every request: {_shown(site.conf.default)}")
+        if site.conf.view_default:
+            self.stdout.write("every view without limits: "
+                              f"{_shown(site.conf.view_default)}")
         for path in site.conf.paths:
             self.stdout.write(f"every request: path {_shown(path)}")
 
