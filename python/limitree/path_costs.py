@@ -127,8 +127,7 @@ class PathCosts:
                         part=parts)
         # A bucket that two paths reach is charged the larger of their costs,
         # so one that is only looked at would be charged, too.
-        now = joined([_nothing(cost) if number in self.deferred else cost
-                      for number, cost in enumerate(self.costs)])
+        now = self._charged_at_once()
 
         def charge(seen: Decision) -> Any:
             if seen.limited:
@@ -148,10 +147,11 @@ class PathCosts:
 
     def give_back(self, limiter: Limiter | AsyncLimiter) -> Any:
         """Give back what was charged at once."""
-        now = [(path, cost) for number, (path, cost) in enumerate(
-            zip(self.paths, self.costs)) if number not in self.deferred]
-        return limiter.refund_all([path for path, _ in now],
-                                  joined([cost for _, cost in now]))
+        return limiter.refund_all(self.paths, self._charged_at_once())
+
+    def _charged_at_once(self) -> Any:
+        return joined([_nothing(cost) if number in self.deferred else cost
+                       for number, cost in enumerate(self.costs)])
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""

@@ -156,6 +156,8 @@ def test_a_deferred_charge_of_one_that_may_not_wait(kind, clock):
     if kind == "asgi":
         levels = asyncio.run(levels)
     assert sorted(level.remaining for level in levels) == [7, 8]
+    app = make(kind, clock, delay_after=0, max_delayed=0, rules=rules[1:])
+    assert get(kind, app)[0] == 429  # nothing was charged at once
 
 
 def test_what_functions_return_is_checked(kind, clock):
