@@ -23,6 +23,7 @@ static_assert(same(LIMITREE_SOURCE_DENY_CACHE, Source::kDenyCache));
 static_assert(same(LIMITREE_SOURCE_LOCAL, Source::kLocal));
 static_assert(same(LIMITREE_SOURCE_ALLOW, Source::kAllow));
 static_assert(same(LIMITREE_SOURCE_DENY, Source::kDeny));
+static_assert(same(LIMITREE_SOURCE_LEASE, Source::kLease));
 static_assert(same(LIMITREE_ENFORCE, Mode::kEnforce));
 static_assert(same(LIMITREE_SHADOW, Mode::kShadow));
 static_assert(same(LIMITREE_CHECK, Mode::kCheck));
@@ -33,16 +34,12 @@ static_assert(same(LIMITREE_PART_CHECK, Part::kCheck));
 namespace {
 
 std::uint32_t flags_of(const Decision& decision) {
-  std::uint32_t flags = 0;
+  std::uint32_t flags = source_flags(decision.source);
   if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
   if (decision.shadowed) flags |= LIMITREE_SHADOWED;
   if (decision.soft) flags |= LIMITREE_SOFT;
   if (decision.forgot) [[unlikely]]
     flags |= LIMITREE_FORGOT;
-  if (decision.source != Source::kStore) [[unlikely]] {
-    flags |= decision.source == Source::kDenyCache ? LIMITREE_CACHED
-                                                   : LIMITREE_DEGRADED;
-  }
   return flags;
 }
 
@@ -67,6 +64,21 @@ limitree_level to_c(const LevelReport& report) {
 }
 
 }  // namespace
+
+std::uint32_t source_flags(Source source) {
+  switch (source) {
+    case Source::kStore:
+    case Source::kLease:
+      return 0;
+    case Source::kDenyCache:
+      return LIMITREE_CACHED;
+    case Source::kLocal:
+    case Source::kAllow:
+    case Source::kDeny:
+      break;
+  }
+  return LIMITREE_DEGRADED;
+}
 
 Status PathRequest::read(std::span<const limitree_path> paths,
                          std::span<const limitree_cost> costs) {

@@ -17,6 +17,9 @@ namespace limitree::capi {
 
 using EntryList = InlineVector<Entry, 8>;
 
+// What the flags of an answer say about who decided.
+std::uint32_t source_flags(Source source);
+
 // Appends entries of a C caller, borrowed.
 void append(const limitree_entry* entries, std::size_t count, EntryList* all);
 

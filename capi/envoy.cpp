@@ -75,14 +75,10 @@ limitree_descriptor_status to_c(const DescriptorStatus& from) {
 }
 
 std::uint32_t flags_of(const EnvoyAnswer& answer) {
-  std::uint32_t flags = 0;
+  std::uint32_t flags = source_flags(answer.source);
   if (!answer.met_limit()) flags |= LIMITREE_UNLIMITED;
   if (answer.shadowed) flags |= LIMITREE_SHADOWED;
   if (answer.holds) flags |= LIMITREE_HOLDS;
-  if (answer.source != Source::kStore) {
-    flags |= answer.source == Source::kDenyCache ? LIMITREE_CACHED
-                                                 : LIMITREE_DEGRADED;
-  }
   return flags;
 }
 

@@ -114,14 +114,15 @@ enum {
   LIMITREE_HOLDS = 1u << 6
 };
 
-/* Who decided: limitree_decision.source.  The last three come from
+/* Who decided: limitree_decision.source.  LOCAL, ALLOW and DENY come from
  * on_store_error, and set the flag LIMITREE_DEGRADED. */
 enum {
   LIMITREE_SOURCE_STORE = 0,
   LIMITREE_SOURCE_DENY_CACHE = 1, /* an earlier denial that still holds */
   LIMITREE_SOURCE_LOCAL = 2,      /* this process's memory */
   LIMITREE_SOURCE_ALLOW = 3,      /* allowed without a check */
-  LIMITREE_SOURCE_DENY = 4        /* denied without a check */
+  LIMITREE_SOURCE_DENY = 4,       /* denied without a check */
+  LIMITREE_SOURCE_LEASE = 5       /* by tokens that were taken before */
 };
 
 /* "deny_cache" for LIMITREE_SOURCE_DENY_CACHE; "unknown" for other values.

@@ -19,7 +19,7 @@ using namespace limitree::capi;
 
 static_assert(sizeof(limitree_rate) == 128);
 static_assert(LIMITREE_NEVER == kNever.count());
-static_assert(LIMITREE_SOURCE_DENY + 1 == kSourceCount);
+static_assert(LIMITREE_SOURCE_LEASE + 1 == kSourceCount);
 
 namespace {
 
@@ -114,7 +114,7 @@ const char* limitree_status_name(limitree_status status) {
 }
 
 const char* limitree_source_name(int32_t source) {
-  return source < 0 || source > LIMITREE_SOURCE_DENY
+  return source < 0 || source > LIMITREE_SOURCE_LEASE
              ? "unknown"
              : source_name(static_cast<Source>(source));
 }

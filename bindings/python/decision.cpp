@@ -144,8 +144,8 @@ std::array getters = {
               "the leaf, path\nafter path, at most 64; None unless asked "
               "for by `levels=True`."),
     attribute("source", get_source,
-              "Who decided: 'store', 'deny_cache', 'local', 'allow' or "
-              "'deny'."),
+              "Who decided: 'store', 'deny_cache', 'lease', 'local', 'allow' "
+              "or 'deny'."),
     attribute("unlimited", get_flag<LIMITREE_UNLIMITED>,
               "Whether there is no limit on the path."),
     attribute("shadowed", get_flag<LIMITREE_SHADOWED>,

@@ -218,6 +218,11 @@ struct Limit {
   Duration period{};       // as configured; the rate is what decides
   std::int64_t count = 0;  // tokens per period
   std::int64_t cost = 1;   // multiplies the request's cost at this level
+  // How long its units may be leased: lease.hpp; 0: not at all.  The capacity
+  // of the rate is less by that much.
+  Duration lease{};
+  // Where little is free, a process denies by itself for a while: LeaseCache.
+  bool denies_ahead = false;
   Mode mode = Mode::kEnforce;
   Charge charge = Charge::kAllOrNothing;
   Algorithm algorithm = Algorithm::kGcra;
@@ -236,6 +241,7 @@ struct Limit {
   bool is_plain() const { return rules == nullptr; }
   // Whether no request charges it: see make_block().
   bool is_block() const { return counts_denials(charge) && !is_charged(mode); }
+  bool is_leased() const { return lease > Duration::zero(); }
   bool holds() const { return !is_plain() && rules->hold > Duration::zero(); }
 
   // The suffix without the algorithm: how the policy ends.

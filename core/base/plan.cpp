@@ -84,8 +84,45 @@ void compare_sorted(const Plan& plan, FirstOf* first_of) {
 const char* source_name(Source source) {
   // In the order of the enumerators.
   constexpr std::array<const char*, kSourceCount> kNames = {
-      "store", "deny_cache", "local", "allow", "deny"};
+      "store", "deny_cache", "local", "allow", "deny", "lease"};
   return kNames[static_cast<std::size_t>(source)];
+}
+
+bool can_lease(const Plan& plan) {
+  if (plan.operation != Operation::kAuthorize || plan.denied ||
+      plan.levels.empty() || plan.levels.size() > kMaxLeasedLevels) {
+    return false;
+  }
+  for (const Level& level : plan.levels) {
+    const Limit& limit = *level.limit;
+    const bool alone = plan.levels.size() == 1;
+    const bool joint = limit.charge == Charge::kAllOrNothing ||
+                       (alone && limit.charge == Charge::kIndependent);
+    if (!limit.is_leased() || level.cost <= 0 || limit.cost <= 0 ||
+        level.mode != Mode::kEnforce || level.again || !joint) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::int64_t leased_unit(const Limit& limit) {
+  if (!limit.is_plain()) return limit.cost;
+  return saturating_cost(limit.rate.emission_interval.count(), limit.cost);
+}
+
+std::int64_t units_to_lease(const Plan& plan) {
+  std::int64_t units = std::min(plan.lease.most, kMaxLeased);
+  for (const Level& level : plan.levels) {
+    const Limit& limit = *level.limit;
+    if (level.verdict.limited) return 0;
+    const std::int64_t free =
+        limit.is_plain()
+            ? (limit.rate.burst_offset() - level.verdict.reset_after).count()
+            : level.verdict.remaining;
+    units = leased_units(free, leased_unit(limit), plan.lease.parts, units);
+  }
+  return units;
 }
 
 int compare_names(std::span<const Segment> a, std::span<const Segment> b) {

@@ -19,6 +19,7 @@
 #include "base/gcra.hpp"
 #include "base/hold.hpp"
 #include "base/inline_vector.hpp"
+#include "base/lease.hpp"
 #include "base/limit.hpp"
 #include "base/status.hpp"
 
@@ -59,8 +60,9 @@ enum class Source : std::uint8_t {
   kLocal,  // decide in this process's memory
   kAllow,
   kDeny,
+  kLease,  // this process has taken units of all levels before
 };
-inline constexpr std::size_t kSourceCount = 5;
+inline constexpr std::size_t kSourceCount = 6;
 
 const char* source_name(Source source);  // "deny_cache"
 
@@ -158,6 +160,10 @@ struct Plan {
   // differ from those of the processes that use the buckets.
   bool only_looks;
 
+  // What a kAuthorize charges for requests that are to come.  Only levels that
+  // can_lease(); the verdicts are those of the request alone.
+  LeaseAsk lease;
+
   // Where such a request lists the holds that it finds, those of a level in the
   // order of their ends; null: it does not.
   std::vector<FoundHold>* found = nullptr;
@@ -239,6 +245,18 @@ constexpr std::int64_t saturating_cost(std::int64_t cost, std::int64_t factor) {
 constexpr std::int64_t saturating_sum(std::int64_t a, std::int64_t b) {
   return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
+
+// Whether units of all levels of an allowed request can be leased: each
+// enforced by a limit that says so, and charged only with all others.
+bool can_lease(const Plan& plan);
+
+// What a request of one unit adds to a bucket: nanoseconds of debt, or units of
+// a window.
+std::int64_t leased_unit(const Limit& limit);
+
+// How many requests of one unit more than `plan`, which was judged, there is
+// room for at every level, by plan.lease.  REQUIRES: can_lease().
+std::int64_t units_to_lease(const Plan& plan);
 
 // Orders the names of buckets arbitrarily; 0: the names are equal.
 int compare_names(std::span<const Segment> a, std::span<const Segment> b);

@@ -45,7 +45,8 @@ std::string entry_text(const Entry& entry) {
 
 Charge charge_of(const Domain& domain, const Limit& limit) {
   if (domain.all_or_nothing) return Charge::kAllOrNothing;
-  return can_charge(Charge::kEveryHit, limit.algorithm) && !limit.holds()
+  return can_charge(Charge::kEveryHit, limit.algorithm) && !limit.holds() &&
+                 !limit.is_leased()
              ? Charge::kEveryHit
              : Charge::kIndependent;
 }

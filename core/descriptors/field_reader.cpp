@@ -22,8 +22,8 @@ struct KnownKey {
   unsigned places;
 };
 
-// envoyproxy/ratelimit does not know the last eleven.
-constexpr std::array<KnownKey, 27> kKeys = {{
+// envoyproxy/ratelimit does not know the last twelve.
+constexpr std::array<KnownKey, 28> kKeys = {{
     {"domain", kRoot},
     {"descriptors", kRoot | kDescriptor},
     {"key", kDescriptor},
@@ -50,6 +50,7 @@ constexpr std::array<KnownKey, 27> kKeys = {{
     {"concurrent", kRateLimit},
     {"hold", kRateLimit},
     {"unsettled", kRateLimit},
+    {"lease", kRateLimit},
     {"value_to_hold", kDescriptor},
 }};
 

@@ -47,7 +47,7 @@ std::string length_in_words(const Rule& rule) {
 
 bool is_only_window(const Limit& limit) {
   return limit.algorithm == Algorithm::kFixedWindow &&
-         limit.rules->overrun == 0 && !limit.holds();
+         limit.rules->overrun == 0 && !limit.holds() && !limit.is_leased();
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "text/limit_rules.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
+#include "text/rule_maps.hpp"
 #include "text/yaml.hpp"
 
 namespace limitree {
@@ -91,6 +92,10 @@ void RateLimitReader::take_own(const YamlField& field) {
                  &reader_.problems());
     return;
   }
+  if (key == "lease") {
+    read_lease(reader_.document(), field.value, &fields_, &reader_.problems());
+    return;
+  }
   Value value;
   const bool good = reader_.read_text(field, &value);
   if (!good && key == "concurrent") unit_refused_ = true;  // it needs none
@@ -133,6 +138,7 @@ void RateLimitReader::check_unlimited() {
   if (fields_.concurrent) refuse("concurrent", fields_.concurrent->mark);
   if (fields_.hold) refuse("hold", fields_.hold->mark);
   if (fields_.unsettled) refuse("unsettled", fields_.unsettled->mark);
+  if (fields_.lease) refuse("lease", fields_.lease->mark);
 }
 
 void RateLimitReader::check_concurrent() {
@@ -195,7 +201,7 @@ Rule RateLimitReader::make_concurrent() {
   return rule;
 }
 
-// A rule with an algorithm, burst, period, overrun or hold.
+// A rule with an algorithm, burst, period, overrun, hold or lease.
 Rule RateLimitReader::make_extended() {
   Rule rule;
   rule.unit = unit_of(unit_.text);
@@ -241,7 +247,7 @@ Rule RateLimitReader::make() {
   if (fields_.concurrent) return make_concurrent();
   const bool extended = is_given(algorithm_) || is_given(period_) ||
                         is_given(burst_) || fields_.overrun || fields_.hold ||
-                        fields_.unsettled;
+                        fields_.unsettled || fields_.lease;
   return extended ? make_extended()
                   : window_rule(requests_, unit_of(unit_.text), multiplier_);
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/lease.hpp"
 #include "base/limit.hpp"
 #include "descriptors/descriptors.hpp"
 #include "descriptors/rule.hpp"
@@ -36,8 +37,16 @@ std::string limit_text(const Rule& rule) {
   text += traits_of(limit.algorithm).rule;
   text += ", count: " + std::to_string(limit.count);
   text += ", period: " + format_duration(limit.period);
-  if (limit.rate.capacity != limit.count) {
-    text += ", burst: " + std::to_string(limit.rate.capacity);
+  const bool shrinks = limit.is_leased() && limit.is_plain();
+  const std::int64_t capacity =
+      shrinks ? stated_capacity(limit.rate, limit.lease) : limit.rate.capacity;
+  if (capacity != limit.count) {
+    text += ", burst: " + std::to_string(capacity);
+  }
+  if (limit.is_leased()) {
+    const std::string time = format_duration(limit.lease);
+    text += ", charge: all_or_nothing, lease: " +
+            (limit.denies_ahead ? "{time: " + time + ", ahead: true}" : time);
   }
   if (!limit.is_plain() && limit.rules->overrun > 0) {
     text += ", overrun: {percent: " + std::to_string(limit.rules->overrun);
@@ -205,6 +214,9 @@ std::string LimitsWriter::limits(std::uint32_t i) {
   }
   if (rule->quota_mode) {
     lose(i, "quota_mode has no equivalent: this limit denies alone");
+  }
+  if (rule->limit.is_leased() && !domain_->all_or_nothing) {
+    lose(i, "lease: limits.yaml charges this limit only if all others fit");
   }
   if (rule->metadata != nullptr) lose(i, "metadata has no equivalent");
   return limit_text(*rule);

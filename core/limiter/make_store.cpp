@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "store/decorators/lease_cache.hpp"
 #include "store/shared/shared_store.hpp"
 
 namespace limitree {
@@ -31,6 +32,11 @@ std::unique_ptr<Store> behind_guard(std::unique_ptr<Store> store,
       GuardedStore::Logging{options.store_name, options.log, options.clock});
 }
 
+std::unique_ptr<Store> behind_leases(std::unique_ptr<Store> store,
+                                     const Options& options) {
+  return std::make_unique<LeaseCache>(std::move(store), options.clock);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Store>> make_store(const Options& options) {
@@ -49,7 +55,9 @@ Result<std::unique_ptr<Store>> make_store(const Options& options) {
     case StoreKind::kShared: {
       Result<std::unique_ptr<Store>> store = open_shared_store(options);
       if (!store.ok()) return store;
-      return behind_guard(std::move(store.value()), options);
+      store = behind_guard(std::move(store.value()), options);
+      if (options.leases != Leases::kAlways) return store;
+      return behind_leases(std::move(store.value()), options);
     }
     case StoreKind::kMemory:
       break;
@@ -63,6 +71,9 @@ std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
   if (options.deny_cache) {
     store = std::make_unique<DenyCache>(std::move(store),
                                         options.deny_cache_size, options.clock);
+  }
+  if (options.leases != Leases::kOff) {
+    store = behind_leases(std::move(store), options);
   }
   return store;
 }

@@ -12,18 +12,18 @@
 namespace limitree {
 
 // Makes the store of `options`.  A remote store is wrapped in a GuardedStore,
-// and that in a DenyCache:
+// that in a DenyCache, and that in a LeaseCache:
 //
-//   limiter -> deny cache -> on_store_error -> store
+//   limiter -> leases -> deny cache -> on_store_error -> store
 //
-// The store of shm:// is wrapped in a GuardedStore only: asking it costs no
-// more than asking a cache.
+// The store of shm:// is wrapped in a GuardedStore only, unless the option
+// `leases` says more: asking it costs no more than asking a cache.
 //
 // kInvalidConfig if the options contradict each other.  Does not connect, but
 // opens the file of shm://: kStoreUnavailable if that fails.
 Result<std::unique_ptr<Store>> make_store(const Options& options);
 
-// Wraps `store` in the two stores, if `options` ask for them.
+// Wraps `store` in these stores, if `options` ask for them.
 std::unique_ptr<Store> behind_guards(std::unique_ptr<Store> store,
                                      const Options& options);
 

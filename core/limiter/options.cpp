@@ -221,6 +221,12 @@ constexpr Option kOptions[] = {
      [](S s, O o) {
        return read_time(s, {}, std::chrono::days(1), &o->retry_spread);
      }},
+    {"leases", "remote",
+     "whether this process takes leases of limits with `lease`: `remote`, from "
+     "Redis and memcached; `always`, from shm:// too; `off`",
+     [](S s, O o) {
+       return read_word(s, {"remote", "always", "off"}, &o->leases);
+     }},
     {"near_limit", "0.8",
      "the used part of a limit from which an allowed request counts as near "
      "the limit",

@@ -26,6 +26,9 @@
 
 namespace limitree {
 
+// In front of which stores leases are spent: lease_cache.hpp.
+enum class Leases : std::uint8_t { kRemote, kAlways, kOff };
+
 // The kind of store, given by the scheme of its URL.
 enum class StoreKind : std::uint8_t { kMemory, kShared, kRedis, kMemcached };
 
@@ -45,6 +48,7 @@ struct Options {
   bool deny_cache = true;
   std::int64_t deny_cache_size = DenyCache::kDefaultMaxBuckets;
   Duration retry_spread{};
+  Leases leases = Leases::kRemote;
   Share near_limit{8, 10};
   AnswerModes answer_modes;
   Stop stop_increment = Stop::kOff;

@@ -43,7 +43,11 @@ struct StoreStats {
   std::int64_t forgotten_limited = 0;  // of them, those that would deny
 
   std::array<std::int64_t, kRoundTripBuckets> round_trips{};
-  std::int64_t round_trip_ns = 0;     // their sum
+  std::int64_t round_trip_ns = 0;  // their sum
+  // Units that this process took in leases, and what became of them.
+  std::int64_t leased = 0;
+  std::int64_t lease_used = 0;
+  std::int64_t lease_lost = 0;
   std::int64_t connects = 0;          // connections made, including the first
   std::vector<ReasonCount> troubles;  // with servers, also those retried
   std::vector<ReasonCount> errors;    // calls that failed because of them
@@ -155,7 +159,7 @@ class Pending {
   const Kind kind_;
   StoreLoop* const loop_;
   Plan plan_;
-  InlineVector<Wrapper, 2> wrappers_;
+  InlineVector<Wrapper, 3> wrappers_;
 };
 
 class Store {

@@ -7,6 +7,7 @@
 
 #include "base/calendar.hpp"
 #include "base/hold.hpp"
+#include "base/lease.hpp"
 #include "base/time.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
@@ -20,9 +21,7 @@ constexpr std::array<std::string_view, 3> kAligns = {"epoch", "first",
                                                      "calendar"};
 constexpr std::array<std::string_view, 2> kRounds = {"down", "up"};
 constexpr std::array<std::string_view, 2> kDrains = {"continuous", "step"};
-constexpr std::array<std::string_view, 1> kWhens = {"idle"};
 constexpr std::array<std::string_view, 2> kUnsettled = {"charge", "free"};
-constexpr std::array<std::string_view, 2> kOverrunKeys = {"percent", "when"};
 constexpr std::int64_t kDefaultBuckets = 60;
 
 class RuleReader {
@@ -59,6 +58,8 @@ class RuleReader {
   void read_buckets();
   void read_hold();
   void check_hold();
+  void read_lease();
+  bool may_lease();
   void check_period();
   void check_step();
   void check_units();
@@ -166,6 +167,55 @@ void RuleReader::check_hold() {
   add(fields_.hold->mark, "hold and \"align: first\" exclude each other");
 }
 
+// Whether its units can be leased at all.
+bool RuleReader::may_lease() {
+  const Mark mark = fields_.lease->mark;
+  const std::size_t before = problems_.size();
+  const Algorithm algorithm = limit_.algorithm;
+  const bool window = algorithm == Algorithm::kFixedWindow;
+  refuse(window || algorithm == Algorithm::kGcra, "lease", fields_.lease,
+         "gcra and fixed_window");
+  if (fields_.hold) add(mark, "lease and hold exclude each other");
+  if (fields_.overrun) add(mark, "lease and overrun exclude each other");
+  if (limit_.charge != Charge::kAllOrNothing) {
+    add(mark, "lease needs \"charge: all_or_nothing\"");
+  }
+  if (fields_.ahead && window) add(*fields_.ahead, "ahead belongs to gcra");
+  if (algorithm == Algorithm::kGcra && limit_.rate.capacity < 2) {
+    add(mark, "lease needs a burst of 2 at least: it takes one of them");
+  }
+  if (algorithm == Algorithm::kGcra &&
+      limit_.rate.burst_offset() > kMaxLeasedOffset) {
+    add(mark, "lease is for buckets that fill within " +
+                  format_duration(kMaxLeasedOffset) + ", this one takes " +
+                  format_duration(limit_.rate.burst_offset()));
+  }
+  return problems_.size() == before;
+}
+
+// The capacity of a window stays: what is leased ends with it.
+void RuleReader::read_lease() {
+  if (!fields_.lease || !may_lease()) return;
+  const Mark mark = fields_.lease->mark;
+  const std::optional<Duration> lease =
+      problems_.take(parse_duration(fields_.lease->text), mark, "lease ");
+  if (!lease) return;
+  const bool window = is_window();
+  const Duration most = window_of(limit_) / 2;
+  if (*lease < kMinLease || *lease > most) {
+    add(mark,
+        "lease must be from " + format_duration(kMinLease) + " to " +
+            format_duration(most) + ", half of " +
+            (window ? "the period" : "the time that the bucket fills in") +
+            ", is " + format_duration(*lease));
+    return;
+  }
+  limit_.lease = *lease;
+  limit_.denies_ahead = fields_.ahead.has_value();
+  if (window) return;
+  limit_.rate.capacity = leased_capacity(limit_.rate, *lease);
+}
+
 void RuleReader::read_align() {
   const auto align = word("align", fields_.align, kAligns);
   rules_.align = static_cast<Align>(align.value_or(0));
@@ -271,6 +321,7 @@ void RuleReader::run() {
   }
   read_hold();
   check_hold();
+  read_lease();
   rules_.overrun = fields_.percent;
   rules_.overrun_when_idle = fields_.when_idle;
   if (limit_.algorithm == Algorithm::kGcra && !fields_.overrun &&
@@ -283,44 +334,6 @@ void RuleReader::run() {
 }
 
 }  // namespace
-
-bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
-                  RuleFields* fields, Problems* problems) {
-  const YamlNode& node = document[map];
-  if (!expect_kind(document, node, YamlNode::Kind::kMapping,
-                   "overrun must be a mapping such as {percent: 20}",
-                   problems)) {
-    return false;
-  }
-  fields->overrun = mark;
-  const std::size_t before = problems->size();
-  bool percent = false;
-  for (const auto& [key, at] : document.fields(map)) {
-    if (!contains(kOverrunKeys, key.text)) {
-      problems->add(key.mark,
-                    unknown_word("key of overrun", key.text, kOverrunKeys));
-      continue;
-    }
-    percent |= key.text == "percent";
-    const std::optional<Value> value =
-        read_scalar(document, document[at],
-                    std::string(key.text) + " must be a " +
-                        (key.text == "when" ? "word" : "whole number"),
-                    problems);
-    if (!value) continue;
-    if (key.text == "percent") {
-      fields->percent = problems
-                            ->take(parse_integer(value->text, 1, kMaxOverrun),
-                                   value->mark, "percent ")
-                            .value_or(0);
-      continue;
-    }
-    fields->when_idle = true;
-    find_word("when", *value, kWhens, problems);
-  }
-  if (!percent) problems->add(node.mark, "overrun needs percent");
-  return problems->size() == before;
-}
 
 void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,
                  Problems* problems) {

@@ -26,16 +26,14 @@ struct RuleFields {
   std::optional<Value> hold;
   std::optional<Value> unsettled;
   std::optional<Value> concurrent;
+  std::optional<Value> lease;
   std::optional<Mark> burst;  // where "burst" or "max_burst" stands
   std::optional<Mark> overrun;
   bool is_month = false;  // the period was written as a month
   std::int64_t percent = 0;
   bool when_idle = false;
+  std::optional<Mark> ahead;  // of the lease
 };
-
-// Reads `overrun: {percent: 20, when: idle}`; false if there is a mistake.
-bool read_overrun(const YamlDocument& document, std::size_t map, Mark mark,
-                  RuleFields* fields, Problems* problems);
 
 // Completes *limit, whose count, period and rate are set, unless `concurrent`
 // states them.  Mistakes go to *problems, at `mark` if no single field causes

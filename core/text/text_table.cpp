@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/calendar.hpp"
+#include "base/lease.hpp"
 #include "text/number.hpp"
 
 namespace limitree {
@@ -79,6 +80,16 @@ std::string rules_in_words(const Limit& limit) {
   return words;
 }
 
+// What a lease costs.
+std::string lease_in_words(const Limit& limit) {
+  if (!limit.is_leased()) return "";
+  const std::string words = ", leased for " + format_duration(limit.lease) +
+                            (limit.denies_ahead ? " ahead" : "");
+  if (!limit.is_plain()) return words;
+  return words + ": burst " + std::to_string(limit.rate.capacity) + " of " +
+         std::to_string(stated_capacity(limit.rate, limit.lease));
+}
+
 // What is left of a hold, in whole milliseconds.
 std::string in_words(Duration left) {
   return spoken_duration(std::chrono::ceil<std::chrono::milliseconds>(left));
@@ -127,7 +138,7 @@ std::string limit_in_words(const Limit& limit) {
                ? " at once"
                : " per " + period_in_words(limit) + ", capacity " +
                      std::to_string(limit.rate.capacity);
-  words += rules_in_words(limit);
+  words += rules_in_words(limit) + lease_in_words(limit);
   if (limit.cost != 1) words += ", cost x" + std::to_string(limit.cost);
   if (limit.mode != Mode::kEnforce) {
     words += std::string(", ") + mode_name(limit.mode);

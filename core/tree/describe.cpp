@@ -1,9 +1,12 @@
 // Tree::describe() and Tree::explain(): texts for people.
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "base/key.hpp"
+#include "base/lease.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
 #include "text/text_table.hpp"
@@ -205,6 +208,52 @@ std::string explain_levels(const Plan& plan) {
   return table.text();
 }
 
+// Why units of a path are not leased; empty if they are.  REQUIRES: at least
+// one level is leased.
+std::string why_not_leased(const Plan& plan) {
+  for (const Level& level : plan.levels) {
+    const Limit& limit = *level.limit;
+    const char* const why = !limit.is_leased()             ? " has no lease"
+                            : limit.mode != Mode::kEnforce ? " only looks on"
+                            : limit.cost == 0              ? " has cost 0"
+                                                           : nullptr;
+    if (why != nullptr) return limit.policy.str() + why;
+  }
+  if (plan.levels.size() <= kMaxLeasedLevels) return {};
+  return "the path has more than " + std::to_string(kMaxLeasedLevels) +
+         " levels";
+}
+
+// Whether a cluster keeps some levels with their callers, and others apart.
+bool lies_in_two_slots(const Plan& plan) {
+  std::uint32_t callers = 0;
+  while (callers < plan.segments.size() &&
+         plan.segments[callers].kind == Segment::Kind::kExact) {
+    ++callers;
+  }
+  const auto is_above = [callers](const Level& level) {
+    return level.depth <= callers;
+  };
+  return std::ranges::any_of(plan.levels, is_above) &&
+         !std::ranges::all_of(plan.levels, is_above);
+}
+
+// Whether a process may take units of the path at once; empty if no limit says
+// so.
+std::string explain_leases(const Plan& plan) {
+  Duration lease = Duration::max();
+  for (const Level& level : plan.levels) {
+    if (level.limit->is_leased()) lease = std::min(lease, level.limit->lease);
+  }
+  if (lease == Duration::max()) return {};
+  const std::string why = why_not_leased(plan);
+  if (!why.empty()) return "leases\n  not leased: " + why + '\n';
+  return "leases\n  of all levels together, for " + format_duration(lease) +
+         (lies_in_two_slots(plan) ? "; not in a cluster, where the levels lie "
+                                    "in two slots\n"
+                                  : "\n");
+}
+
 }  // namespace
 
 std::string Tree::describe() const {
@@ -221,7 +270,7 @@ Result<std::string> Tree::explain(Path path) const {
   if (!status.ok()) return status;
   const Nodes& nodes = *roots_->root_of(roots_->find(path[0])).nodes;
   return "path\n" + explain_steps(nodes, path) + "levels\n" +
-         explain_levels(plan);
+         explain_levels(plan) + explain_leases(plan);
 }
 
 }  // namespace limitree

@@ -8,6 +8,7 @@
 #include "base/plan.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
+#include "text/rule_maps.hpp"
 #include "text/text_table.hpp"
 
 namespace limitree {
@@ -143,6 +144,10 @@ void LimitReader::read_field(const Value& key, std::size_t at, Fields* fields) {
   if (key.text == "overrun") {
     fields->broken |=
         !read_overrun(document_, at, key.mark, &fields->rules, problems_);
+    return;
+  }
+  if (key.text == "lease") {
+    fields->broken |= !read_lease(document_, at, &fields->rules, problems_);
     return;
   }
   const bool number = contains(kNumbers, key.text);

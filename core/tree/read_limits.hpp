@@ -23,11 +23,11 @@ namespace limitree {
 inline constexpr std::array<std::string_view, 8> kNodeKeys = {
     "limits",      "children", "overrides", "key",
     "ipv6_prefix", "inherit",  "share",     "charge"};
-inline constexpr std::array<std::string_view, 20> kLimitKeys = {
-    "name",      "count",    "period",    "burst",      "max_burst",
-    "algorithm", "mode",     "cost",      "charge",     "overrun",
-    "align",     "timezone", "buckets",   "round",      "drain",
-    "unit",      "hold",     "unsettled", "concurrent", "block"};
+inline constexpr std::array<std::string_view, 21> kLimitKeys = {
+    "name",       "count", "period", "burst",   "max_burst", "algorithm",
+    "mode",       "cost",  "charge", "overrun", "align",     "timezone",
+    "buckets",    "round", "drain",  "unit",    "hold",      "unsettled",
+    "concurrent", "block", "lease"};
 
 // Reads `charge: independent | all_or_nothing`, of a whole tree, or of a limit,
 // which also has `denials`.

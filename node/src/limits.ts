@@ -227,6 +227,8 @@ export interface StoreOptions {
   readonly denyCacheSize?: number | undefined;
   /** How much later than they have to denied callers are told to come back. */
   readonly retrySpread?: number | string | undefined;
+  /** Which stores this process takes leases from. */
+  readonly leases?: 'remote' | 'always' | 'off' | undefined;
   /** The used part of a limit from which a request counts as near it. */
   readonly nearLimit?: number | string | undefined;
   /** The URL of another Redis store, for limits of a second or less. */

@@ -10,7 +10,8 @@ const { version: VERSION } = require('../../package.json') as
   { readonly version: string };
 
 /** Who decided. */
-export type Source = 'store' | 'deny_cache' | 'local' | 'allow' | 'deny';
+export type Source =
+  'store' | 'deny_cache' | 'lease' | 'local' | 'allow' | 'deny';
 
 /** How a limit takes part, from `limits.yaml`. */
 export type Mode = 'enforce' | 'shadow' | 'check';

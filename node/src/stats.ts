@@ -29,6 +29,8 @@ export interface Stats {
   readonly fromLocal: number;
   readonly fromAllow: number;
   readonly fromDeny: number;
+  /** Requests decided by a lease, without a round trip. */
+  readonly fromLease: number;
   /** Calls to the store that failed. */
   readonly storeErrors: number;
   /** Connections made to servers. */
@@ -49,6 +51,12 @@ export interface Stats {
   readonly ended: number;
   /** Requests denied because a bucket has the most holds. */
   readonly holdsFull: number;
+  /** Tokens that this process has taken in leases. */
+  readonly leased: number;
+  /** Those of them that requests have used. */
+  readonly leaseUsed: number;
+  /** Those of them that ended unused. */
+  readonly leaseLost: number;
 }
 
 /** The counters of one limit, over all callers and reloads. */

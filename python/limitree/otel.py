@@ -58,6 +58,9 @@ _INSTRUMENTS = (
     _Instrument("holds.settled", "{hold}", "holds_settled_total"),
     _Instrument("holds.ended", "{hold}", "holds_ended_total"),
     _Instrument("holds.full", "{decision}", "holds_full_total"),
+    _Instrument("leases.units", "{token}", "leased_units_total"),
+    _Instrument("leases.used", "{token}", "lease_used_units_total"),
+    _Instrument("leases.lost", "{token}", "lease_lost_units_total"),
     _Instrument("reloads", "{reload}", "reloads_total"),
     _Instrument("limits", "{limit}", "limits"),
 )

@@ -20,6 +20,7 @@ class Stats(NamedTuple):
     from_local: int
     from_allow: int
     from_deny: int
+    from_lease: int  #: requests decided by a lease, without a round trip
     store_errors: int  #: calls to the store that failed
     connects: int  #: connections made to servers
     round_trips: int  #: answers of servers
@@ -30,6 +31,9 @@ class Stats(NamedTuple):
     settled: int  #: holds that were settled or cancelled
     ended: int  #: holds that ended by themselves, as far as requests met them
     holds_full: int  #: requests denied because a bucket has the most holds
+    leased: int  #: tokens that this process has taken in leases
+    lease_used: int  #: those of them that requests have used
+    lease_lost: int  #: those of them that ended unused
 
 
 class LimitStats(NamedTuple):

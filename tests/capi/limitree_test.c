@@ -89,8 +89,9 @@ static void test_names(void) {
   CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_LOCAL), "local");
   CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_ALLOW), "allow");
   CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_DENY), "deny");
+  CHECK_TEXT(limitree_source_name(LIMITREE_SOURCE_LEASE), "lease");
   CHECK_TEXT(limitree_source_name(-1), "unknown");
-  CHECK_TEXT(limitree_source_name(5), "unknown");
+  CHECK_TEXT(limitree_source_name(6), "unknown");
   CHECK_TEXT(limitree_mode_name(LIMITREE_ENFORCE), "enforce");
   CHECK_TEXT(limitree_mode_name(LIMITREE_SHADOW), "shadow");
   CHECK_TEXT(limitree_mode_name(LIMITREE_CHECK), "check");
@@ -513,7 +514,7 @@ static void test_counters(void) {
   CHECK(count_of(limiter, store, "", "store_bytes") > 0);
   CHECK(count_of(limiter, store, "", "evictions") == 0);
   CHECK(count_of(limiter, LIMITREE_SCOPE_SOURCES, "store", "limited") == 2);
-  CHECK(count_of(limiter, LIMITREE_SCOPE_SOURCES, "", NULL) == 5 * 2);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_SOURCES, "", NULL) == 6 * 2);
   CHECK(count_of(limiter, limits, "", NULL) == 3 * 5);
   CHECK(count_of(limiter, limits, "user:*", "allowed") == 6);
   CHECK(count_of(limiter, limits, "user:*", "limited") == 0);

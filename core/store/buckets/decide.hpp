@@ -20,6 +20,8 @@ namespace limitree {
 
 template <typename Memory>
 Status BucketShards<Memory>::decide(Plan* plan) {
+  if (plan->lease.most > 0) [[unlikely]]
+    return decide_mixed<0>(plan);
   switch (plan->levels.size()) {
     case 1:
       return decide_levels<1>(plan);

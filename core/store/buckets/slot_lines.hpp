@@ -1,5 +1,5 @@
-// Open addressing for buckets of 16 bytes, four to a cache line, or for cells
-// of 32 bytes (cell.hpp).
+// Open addressing for buckets of 16 bytes, four to a cache line, for cells of
+// 32 bytes (cell.hpp), or for slots that take some lines each.
 //
 //   line        0        1        2                        count - 1
 //            +--------+--------+--------+---- ... ----+--------+
@@ -29,7 +29,8 @@ namespace limitree {
 // A view; slot_table.hpp tells who owns the memory.
 template <typename Slot>
 struct SlotLines {
-  static constexpr std::int64_t kBytes = 64;  // of a line
+  static constexpr std::int64_t kBytes =  // of a line, or of a larger slot
+      std::max<std::int64_t>(64, sizeof(Slot));
   static constexpr std::uint32_t kSlots = kBytes / sizeof(Slot);
   static constexpr std::uint32_t kWindow = 8;  // lines
 

@@ -75,6 +75,7 @@ Status GuardedStore::failed(Plan* plan, Status status) {
 
 // Decides in place of the store.
 Status GuardedStore::replaced(Plan* plan, Status status) {
+  plan->lease = {};  // only the store can grant it
   switch (on_error_) {
     case OnStoreError::kRaise:
       return status;

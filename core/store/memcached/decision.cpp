@@ -253,6 +253,8 @@ Decision::Step Decision::decide() {
   if (kind_ == Kind::kForget) {
     for (FamilyItem& family : families_) forget_levels(&family);
   } else {
+    // What an earlier attempt has charged for units may not be as much.
+    if (has_charged()) plan_->lease.most = 0;
     status_ = decide_levels();
   }
   for (FamilyItem& family : families_) {

@@ -259,5 +259,29 @@ TEST(ToLimits, DomainsThatCannotBeTopLevelNames) {
   }
 }
 
+TEST(ToLimits, LeasesNeedTheWholeRequest) {
+  constexpr std::string_view kLeased = R"(
+descriptors:
+- key: user
+  rate_limit:
+    unit: second
+    requests_per_unit: 100
+    algorithm: gcra
+    lease: {time: 50ms, ahead: true}
+)";
+  constexpr std::string_view kLimits =
+      R"("*": {limits: {algorithm: gcra, count: 100, period: 1s, )"
+      R"(charge: all_or_nothing, lease: {time: 50ms, ahead: true}}})";
+  const Converted made =
+      converted("domain: apis\nall_or_nothing: true" + std::string(kLeased));
+  EXPECT_NE(made.yaml.find(kLimits), std::string::npos) << made.yaml;
+  EXPECT_EQ(made.lost, Strings{});
+  const Converted apart = converted("domain: apis" + std::string(kLeased));
+  EXPECT_NE(apart.yaml.find(kLimits), std::string::npos) << apart.yaml;
+  EXPECT_EQ(apart.lost,
+            Strings{"d.yaml:3:8: lease: limits.yaml charges this limit only "
+                    "if all others fit"});
+}
+
 }  // namespace
 }  // namespace limitree

@@ -12,7 +12,7 @@ namespace {
 TEST(PrometheusText, IsThatOfTheFile) {
   CounterValues values;
   LimiterStats& stats = values.stats;
-  stats.totals.decided = {{{100, 20}, {0, 7}, {5, 6}, {3, 0}, {0, 4}}};
+  stats.totals.decided = {{{100, 20}, {0, 7}, {5, 6}, {3, 0}, {0, 4}, {60, 0}}};
   stats.totals.shadow_limited = 11;
   stats.totals.soft = 12;
   stats.totals.errors = 2;
@@ -27,6 +27,9 @@ TEST(PrometheusText, IsThatOfTheFile) {
   stats.store.bytes = 4096;
   stats.store.evictions = 8;
   stats.store.forgotten_limited = 3;
+  stats.store.leased = 80;
+  stats.store.lease_used = 60;
+  stats.store.lease_lost = 12;
   stats.store.connects = 5;
   stats.store.round_trips[0] = 30;
   stats.store.round_trips[3] = 60;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -68,6 +69,12 @@ class Request {
                  std::int64_t cost = 1) {
     plan_.add_level(&limit, 0u, depth, cost);
     return *this;
+  }
+
+  // Asks for units of requests that are to come.
+  void lease(std::int64_t most, std::int64_t parts) {
+    plan_.lease.most = most;
+    plan_.lease.parts = parts;
   }
 
   Decision decide(Store* store) {
@@ -672,6 +679,42 @@ TYPED_TEST_P(StoreCases, CountersSurviveAClockThatStepsBack) {
   EXPECT_EQ(next.level(0).before, 0);
 }
 
+// The verdicts are those of the request; the buckets hold all that was granted.
+TYPED_TEST_P(StoreCases, GrantsUnitsOfAllLevels) {
+  Limit outer = simple_limit(std::chrono::seconds(1), 100);
+  outer.lease = std::chrono::seconds(10);
+  outer.cost = 2;
+  Limit inner = limit_of(Algorithm::kFixedWindow, 30, std::chrono::hours(1));
+  inner.lease = std::chrono::seconds(10);
+  const auto ask = [&](std::int64_t most, std::int64_t cost, bool limited) {
+    Request request(Operation::kAuthorize, {"lease", "b"});
+    request.level(outer, 1, 2 * cost).level(inner, 2, cost);
+    request.lease(most, 2);
+    EXPECT_EQ(request.decide(this->fixture.store()).limited, limited);
+    return std::array{request.plan().lease.granted,
+                      request.verdict(0).remaining,
+                      request.verdict(1).remaining};
+  };
+  const auto left = [&] {
+    Request request(Operation::kPeek, {"lease", "b"});
+    request.level(outer, 1, 0).level(inner, 2, 0);
+    request.decide(this->fixture.store());
+    return std::array{request.verdict(0).remaining,
+                      request.verdict(1).remaining};
+  };
+  using Three = std::array<std::int64_t, 3>;
+  using Two = std::array<std::int64_t, 2>;
+  EXPECT_EQ(ask(5, 1, false), (Three{5, 98, 29}));
+  EXPECT_EQ(left(), (Two{88, 24}));
+  // Half of the 22 that are free after its own cost.
+  EXPECT_EQ(ask(50, 2, false), (Three{11, 84, 22}));
+  EXPECT_EQ(left(), (Two{62, 11}));
+  // A denied request takes nothing.
+  EXPECT_EQ(ask(50, 12, true), (Three{0, 62, 11}));
+  EXPECT_EQ(left(), (Two{62, 11}));
+  EXPECT_EQ(ask(0, 1, false), (Three{0, 60, 10}));
+}
+
 REGISTER_TYPED_TEST_SUITE_P(
     StoreCases, AdmitsTheCapacityAndThenOnePerInterval, KeepsBucketsApart,
     TellsSegmentsFromTheirConcatenation, TellsAPatternFromACallerOfThatName,
@@ -687,7 +730,7 @@ REGISTER_TYPED_TEST_SUITE_P(
     CountersThatDenyCountAlone, CountersThatDenyMayBeMetAgain,
     DenialsOfOthersStopCounters, CountersDenyLevelsOfOtherCharges,
     RefundsOfHitsStopAtNothing, CountersHoldAsMuchAsTheyCan,
-    CountersSurviveAClockThatStepsBack);
+    CountersSurviveAClockThatStepsBack, GrantsUnitsOfAllLevels);
 
 }  // namespace limitree
 

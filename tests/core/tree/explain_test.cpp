@@ -104,6 +104,36 @@ levels
 )");
 }
 
+TEST(Explain, Leases) {
+  const Tree tree = loaded(R"(
+schema:
+  user:
+    children:
+      "*":
+        limits: {count: 1000, period: 1s, lease: 100ms}
+        children:
+          trade: {limits: {count: 100, period: 1s, lease: 50ms}}
+          slow: {limits: {count: 100, period: 1s}}
+          ban: {limits: {block: true}}
+          seen: {limits: {count: 9, period: 9s, mode: shadow, lease: 1s}}
+  job: {limits: {count: 100, period: 1s, lease: 50ms}}
+)");
+  const auto end_of = [&](const Segments& path) {
+    const std::string text = tree.explain(path).value();
+    const std::size_t at = text.find("leases\n  ");
+    return at == std::string::npos ? "" : text.substr(at + 9);
+  };
+  EXPECT_EQ(end_of({"job"}), "of all levels together, for 50ms\n");
+  EXPECT_EQ(end_of({"user", "alex", "trade"}),
+            "of all levels together, for 50ms\n");
+  EXPECT_EQ(end_of({"user", "alex", "slow"}),
+            "not leased: user:*/slow has no lease\n");
+  EXPECT_EQ(end_of({"user", "alex", "ban"}),
+            "not leased: user:*/ban#blocked has no lease\n");
+  EXPECT_EQ(end_of({"user", "alex", "seen"}),
+            "not leased: user:*/seen only looks on\n");
+}
+
 TEST(Explain, FailsAsMatchDoes) {
   EXPECT_EQ(explained({}), "the path is empty");
   EXPECT_EQ(explained({"usr"}),

@@ -38,6 +38,9 @@ DecideTask::DecideTask(Plan* plan, const Settings& settings,
       denied_(plan->denied) {
   if (!plan->all_plain()) usages_.resize(plan->levels.size());
   group_levels(router);
+  // A slot that denies cannot get back what others have leased.
+  plan->lease.granted = 0;
+  if (groups_.size() > 1) plan->lease.most = 0;
 }
 
 DecideTask::DecideTask(const DecideTask& whole, std::size_t slot)

@@ -167,6 +167,21 @@ std::string_view take_word(std::string_view* text) {
   return word;
 }
 
+// Reads "-", or "+" and how many units were leased, if they may be.
+bool read_flag(std::string_view word, const LeaseAsk& ask, bool* charged,
+               std::int64_t* leased) {
+  *charged = word.starts_with('+');
+  *leased = 0;
+  if (word == "+" || word == "-") return true;
+  std::uint64_t units = 0;
+  if (!*charged || word.size() > 8 || !read_digits(word.substr(1), &units) ||
+      units > static_cast<std::uint64_t>(std::max<std::int64_t>(ask.most, 0))) {
+    return false;
+  }
+  *leased = static_cast<std::int64_t>(units);
+  return true;
+}
+
 // A decimal number of at most 19 digits; a number larger than any Instant
 // counts as the last Instant.
 bool read_number(std::string_view word, std::int64_t* number) {
@@ -225,6 +240,9 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   evalsha_.clear();
   words_ = 3 + families.members().size() + (now.has_value() ? 3 : 0) +
            (families.any_holds(plan) ? 1 : 0) +
+           (takes_lease(plan, layout)
+                ? lease_arguments(families.levels().size(), layout)
+                : 0) +
            count_arguments(plan, families, layout);
   append_array(words_, &evalsha_);
   append_word("EVALSHA", &evalsha_);
@@ -234,6 +252,15 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   key_count_ = families.members().size();
   if (now.has_value()) append_clock(*now, &evalsha_);
   if (families.any_holds(plan)) append_id(plan.reservation.id, &evalsha_);
+  if (takes_lease(plan, layout)) {
+    append_word(std::min(plan.lease.most, kMaxLeased), &evalsha_);
+    append_word(plan.lease.parts, &evalsha_);
+    if (layout == Layout::kPassed) {
+      for (const std::uint32_t i : families.levels()) {
+        append_word(leased_unit(*plan.levels[i].limit), &evalsha_);
+      }
+    }
+  }
   append_arguments(plan, families, layout, now, &evalsha_);
   return {};
 }
@@ -260,9 +287,13 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
     return not_ours();
   }
   std::string_view text(reply.str, reply.len);
-  const std::string_view flag = take_word(&text);
+  bool has_charged = false;
+  std::int64_t leased = 0;
   Instant now;
-  if ((flag != "+" && flag != "-") || !read_now(&text, &now)) return not_ours();
+  if (!read_flag(take_word(&text), plan->lease, &has_charged, &leased) ||
+      !read_now(&text, &now)) {
+    return not_ours();
+  }
 
   InlineVector<std::string_view, 8> words;
   for (std::size_t i = 0; i < levels.size(); ++i) {
@@ -290,7 +321,8 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
     level.debt = debts[i];
     if (!level.limit->is_plain()) level.usage = &(*usages)[at];
   }
-  *charged = flag == "+";
+  plan->lease.granted = leased;
+  *charged = has_charged;
   return {};
 }
 

@@ -62,11 +62,11 @@ class Call {
   std::string_view eval() const;  // made when asked for
   Joinable joinable() const;
 
-  // Sets level.debt of `levels`, as it was before the call, or level.usage, and
-  // *charged to whether the script charged anything.  kStoreProtocol, and
-  // nothing can be judged, if it is not such a reply. REQUIRES: *usages has a
-  // place for each level of the plan, and outlives their judgement; it may be
-  // null if all of `levels` are plain.
+  // Sets level.debt of `levels`, as it was before the call, or level.usage,
+  // plan->lease.granted, and *charged to whether the script charged anything.
+  // kStoreProtocol, and nothing can be judged, if it is not such a reply.
+  // REQUIRES: *usages has a place for each level of the plan, and outlives
+  // their judgement; it may be null if all of `levels` are plain.
   static Status read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
                            bool* charged, Usages* usages = nullptr);
 

@@ -52,6 +52,7 @@ void write_signature(const Plan& plan, const Families& families,
   out->push_back(static_cast<char>(plan.only_looks));
   out->push_back(static_cast<char>(callers_clock));
   out->push_back(static_cast<char>(holds));
+  out->push_back(static_cast<char>(takes_lease(plan, layout)));
   if (is_loop(layout)) return;
   std::size_t at = 0;
   for (const Families::Member& member : families.members()) {
@@ -78,6 +79,7 @@ void write_signature(const Plan& plan, const Families& families,
 // Several requests in one call must keep a server busy no longer than it takes
 // to look at their states; a log may have thousands of entries.
 bool has_several(const Plan& plan, const Families& families) {
+  if (takes_lease(plan, Layout::kWritten)) return false;
   for (const std::uint32_t i : families.levels()) {
     const Level& level = plan.levels[i];
     if (passed_numbers(level, Layout::kWritten) != 0 ||

@@ -8,8 +8,11 @@
 //        field ":", a second until which the key lives at least
 // ARGV   with a caller's clock now, as seconds, microseconds and three digits
 //        of nanoseconds; if a level can hold units, the 16 bytes of the
-//        reservation; then what the layout asks for
-// Returns, separated by blanks: "+" if anything was charged, else "-"; now, as
+//        reservation; if units are leased, Plan::lease as `most` and `parts`,
+//        and leased_unit() of each level unless it is written; then what the
+//        layout asks for
+// Returns, separated by blanks: "+" if anything was charged, else "-", and
+// after "+" how many units were leased, if any may be; now, as
 // seconds and nanoseconds; and a word about each bucket as it was found, empty
 // if there was nothing: its state, and of a log what became of it.  Of a bucket
 // that can hold units, the word has all that a Usage has: read_held().

@@ -34,6 +34,13 @@ constexpr std::string_view kOwesTooMuch =
 constexpr std::string_view kOverdrawn =
     "$x >= <top> and ($x > <top> or $y + 0 > <top_ns>)";
 constexpr std::string_view kHoldGcra = "$p, $q = <top>, <top_ns>\n";
+constexpr std::string_view kFreeTime = "(<most> - $p) * 1000 + <most_ns> - $q";
+constexpr std::string_view kAddTime = R"(
+do
+local ns = $q + lease * <unit>
+$p, $q = $p + floor(ns / 1000), ns % 1000
+end
+)";
 constexpr std::string_view kSpendGcra = R"(
 local more = 0
 if $x < <most> or $x == <most> and $y + 0 < <most_ns> then
@@ -267,6 +274,8 @@ constexpr Fragments kGcraFragments = {
     .hold = kHoldGcra,
     .spend = kSpendGcra,
     .refund = kRefundGcra,
+    .free = kFreeTime,
+    .add_lease = kAddTime,
     .text = "<tat>",
     .life = "$p",
     .refunded = "<tat>",
@@ -280,6 +289,7 @@ constexpr Fragments fixed(std::string_view read) {
           .spend = kSpendUnits,
           .refund = kRefundUnits,
           .hits = "min(<cost>, 4e9 - $used)",  // kMaxUnits
+          .free = "<ceiling> - $used - <cost>",
           .text = kFixedText,
           .life = "$z - now",
           .refunded = "format('%d:%d', $x, $used)"};

@@ -37,6 +37,11 @@ struct Fragments {
   // that kind is charged like this.
   std::string_view hits;
 
+  // What is free after the charge, in nanoseconds or units; empty: no limit of
+  // that kind is leased.  Then what `lease` units more add to the charge.
+  std::string_view free;
+  std::string_view add_lease;
+
   // The state with <more> units more, and how long it counts from now on.
   std::string_view text;
   std::string_view life;

@@ -230,6 +230,10 @@ std::uint32_t varying_numbers(const Level& level) {
   return bits;
 }
 
+bool takes_lease(const Plan& plan, Layout layout) {
+  return !is_loop(layout) && plan.lease.most > 0 && can_lease(plan);
+}
+
 char when_charged(const Plan& plan, const Level& level) {
   if (is_about_hold(plan.operation)) return '1';
   if (plan.operation == Operation::kPeek || !is_charged(level.mode) ||

@@ -85,6 +85,15 @@ std::uint32_t varying_numbers(const Level& level);
 // Which of a level's numbers are arguments, as bits.
 std::uint32_t passed_numbers(const Level& level, Layout layout);
 
+// Whether a script of that layout takes units for requests that are to come, by
+// plan.lease.
+bool takes_lease(const Plan& plan, Layout layout);
+// How many arguments it then has for them: two, and the unit of each level
+// unless that is written.
+inline std::size_t lease_arguments(std::size_t levels, Layout layout) {
+  return 2 + (layout == Layout::kPassed ? levels : 0);
+}
+
 // When a level is charged, as Layout::kLoop has it.
 char when_charged(const Plan& plan, const Level& level);
 // Whether the request is denied unless it fits there.

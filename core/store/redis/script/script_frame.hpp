@@ -95,6 +95,14 @@ inline constexpr std::string_view kCharge = R"(
 if $q >= 1000 then $p, $q = $p + 1, $q - 1000 end
 )";
 
+// Takes units for requests that are to come: Plan::lease.
+inline constexpr std::string_view kTakeLease = R"(
+local lease, parts = ARGV[<argument>] + 0, ARGV[<argument> + 1] + 0
+)";
+inline constexpr std::string_view kFitLease = R"(
+lease = min(lease, floor((<free>) / (<unit> * parts)))
+)";
+
 inline void name_clock(bool callers, LuaNames* names) {
   names->set("time", callers ? "ARGV" : "call('TIME')");
   names->set("callers", callers ? kCallersTime.substr(1) : "");

@@ -32,9 +32,14 @@ class ScriptLevels {
         several_(several),
         holds_(layout == Layout::kHeldLoop ||
                (layout != Layout::kLoop && families.any_holds(plan))),
+        leases_(takes_lease(plan, layout)),
         all_hits_(all_are(Charge::kEveryHit)),
-        at_once_(all_hits_ || all_are(Charge::kAllOrNothing)),
-        argument_((callers_clock ? 3U : 0U) + (holds_ ? 1U : 0U)) {}
+        at_once_(all_hits_ || leases_ || all_are(Charge::kAllOrNothing)),
+        argument_((callers_clock ? 3U : 0U) + (holds_ ? 1U : 0U)) {
+    if (!leases_) return;
+    lease_argument_ = argument_ + 1;
+    argument_ += lease_arguments(families.levels().size(), layout);
+  }
 
  protected:
   bool loops() const { return is_loop(layout_); }
@@ -135,6 +140,16 @@ class ScriptLevels {
     set("asks", "");
     set("charged", frame::charged_if(when()));
     set("added", counts_denied(limit.charge) ? fragments().hits : "<cost>");
+    if (leases_) name_lease();
+  }
+  // The cost of a request of one unit, in nanoseconds of debt or units.
+  void name_lease() {
+    set("unit",
+        layout_ == Layout::kWritten
+            ? std::to_string(leased_unit(*level().limit))
+            : "ARGV[" + std::to_string(lease_argument_ + 2 + level_) + "]");
+    set("free", fragments().free);
+    if (kind_ != Kind::kGcra) set("added", "<cost> + lease * <unit>");
   }
   void name_kind(Kind kind) {
     static_assert(kLoopNumbers == 6, "frame::kEachLevel has c_a ... c_f");
@@ -223,14 +238,16 @@ class ScriptLevels {
   const Layout layout_;
   const bool several_;
   const bool holds_;     // levels can hold units
+  const bool leases_;    // takes units for requests that are to come
   const bool all_hits_;  // all levels are charged, whatever is found
   const bool at_once_;   // or none, if one of them denies
   LuaNames names_;
   std::string body_;
-  std::size_t argument_;    // the last one that is taken
-  std::size_t family_ = 0;  // where each_family() and each_level() are
-  std::size_t first_ = 0;   // the first level of the family
-  std::size_t place_ = 0;   // the level's place in the family
+  std::size_t argument_;            // the last one that is taken
+  std::size_t lease_argument_ = 0;  // `most`, `parts` and units follow
+  std::size_t family_ = 0;          // where each_family() and each_level() are
+  std::size_t first_ = 0;           // the first level of the family
+  std::size_t place_ = 0;           // the level's place in the family
   std::size_t level_ = 0;
   std::size_t heads_ = 0;    // of the family, before the level
   Kind kind_ = Kind::kGcra;  // of the level

@@ -120,13 +120,22 @@ class ScriptWriter : private ScriptLevels {
 
   void decide_at_once() {
     if (!all_hits_) reply_if_denied();
+    if (leases_) take_lease();
     each_level_of_all([this] {
       if (knows_side()) append(fragments().word_charged);
       if (!writes()) append_hold();
     });
     bool charged = false;
     each_family([&] { charged |= charge_family(!charged); });
-    reply(flag(charged ? '+' : '-'));
+    reply(leases_ && charged ? "'+' .. lease .. ' '"
+                             : flag(charged ? '+' : '-'));
+  }
+
+  void take_lease() {
+    set("argument", std::to_string(lease_argument_));
+    append(frame::kTakeLease);
+    each_level_of_all([this] { append(frame::kFitLease); });
+    each_level_of_all([this] { append(fragments().add_lease); });
   }
 
   // Returns whether there was anything to charge.
@@ -135,7 +144,9 @@ class ScriptWriter : private ScriptLevels {
     std::string latest;
     each_level([&] {
       if (!writes()) return;
-      if (whole_ && !callers_clock_) set("tat", "format('%d', now + $p) .. $q");
+      if (whole_ && !callers_clock_ && !leases_) {
+        set("tat", "format('%d', now + $p) .. $q");
+      }
       set("text", fragments().text);
       set("life", fragments().life);
       set("more", "<added>");

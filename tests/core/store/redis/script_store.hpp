@@ -36,7 +36,7 @@ class ScriptStore : public Store {
   Status decide(Plan* plan) override {
     const std::vector<std::uint32_t> levels = all_levels(*plan);
     Status encoded =
-        call_.encode(*plan, levels, kPrefix, clock_(), next_scripts());
+        call_.encode(*plan, levels, kPrefix, clock_(), next_scripts(*plan));
     if (!encoded.ok()) return encoded;
     Reply reply = send(call_.evalsha());
     if (is_error(*reply, "NOSCRIPT")) reply = send(call_.eval());
@@ -109,15 +109,16 @@ class ScriptStore : public Store {
     void operator()(redisContext* context) const { redisFree(context); }
   };
 
-  // Takes the layouts in turn.  The tables have room for a limited number of
-  // scripts, so they are replaced now and then.
-  Scripts* next_scripts() {
+  // Takes the layouts in turn, of which the last grants no lease.  The tables
+  // have room for a limited number of scripts, so they are replaced now and
+  // then.
+  Scripts* next_scripts(const Plan& plan) {
     if (decided_++ % 300 == 0) {
       scripts_[0] = std::make_unique<Scripts>();
       scripts_[1] = std::make_unique<Scripts>(0);
       scripts_[2] = std::make_unique<Scripts>(0, 0);
     }
-    return scripts_[decided_ % 3].get();
+    return scripts_[decided_ % (plan.lease.most > 0 ? 2 : 3)].get();
   }
 
   static bool is_error(const redisReply& reply, std::string_view first_word) {
