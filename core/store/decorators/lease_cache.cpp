@@ -190,8 +190,9 @@ LeaseCache::Next LeaseCache::spend(const Request& request, Instant now,
 void LeaseCache::deny_ahead(const Request& request, const Plan& plan,
                             Instant now, LeaseSlot* slot) {
   const std::int64_t wanted = slot->wanted();
-  if (wanted < kFewUnits || request.units != 1 || !plan.all_plain() ||
-      plan.lease.granted >= wanted / kFewUnits) {
+  // A path that is not leased after all has no units to wait for.
+  if (plan.lease.most <= 0 || wanted < kFewUnits || request.units != 1 ||
+      !plan.all_plain()) {
     return;
   }
   const auto has_less = [](const Level& a, const Level& b) {
@@ -200,6 +201,10 @@ void LeaseCache::deny_ahead(const Request& request, const Plan& plan,
   };
   const auto scarce =
       std::min_element(plan.levels.begin(), plan.levels.end(), has_less);
+  if (!scarce->verdict.limited &&
+      units_free(*scarce) / slot->parts(request.ahead) >= wanted / kFewUnits) {
+    return;
+  }
   // The deny cache knows longer waits.
   if (!scarce->limit->denies_ahead ||
       scarce->verdict.retry_after > request.lease) {

@@ -15,7 +15,7 @@
 namespace limitree {
 
 // A slot of a SlotTable: see slot_table.hpp.
-struct alignas(64) LeaseSlot {
+struct LeaseSlot {
   static constexpr bool kOwns = false;
   static constexpr std::uint32_t kOne = 16;  // rates are counted in sixteenths
 

@@ -48,6 +48,7 @@ class FakeStore final : public Store {
   Status decide(Plan* plan) override {
     ++asked;
     if (while_asked) while_asked();
+    if (!grants) plan->lease.most = 0;
     return failure.ok() ? memory.decide(plan) : Status(failure.error());
   }
   bool start(Pending* pending, Status* status) override {
@@ -86,6 +87,7 @@ class FakeStore final : public Store {
   Status failure;
   std::function<void()> while_asked;
   bool answers_later = false;
+  bool grants = true;  // units of leases
   std::deque<Pending*> queue;
   std::size_t room = SIZE_MAX;  // in the queue
 };

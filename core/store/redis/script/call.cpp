@@ -168,17 +168,20 @@ std::string_view take_word(std::string_view* text) {
 }
 
 // Reads "-", or "+" and how many units were leased, if they may be.
-bool read_flag(std::string_view word, const LeaseAsk& ask, bool* charged,
-               std::int64_t* leased) {
+bool read_flag(std::string_view word, bool* charged, LeaseAsk* lease) {
   *charged = word.starts_with('+');
-  *leased = 0;
-  if (word == "+" || word == "-") return true;
+  lease->granted = 0;
+  if (word == "-") return true;
+  if (word == "+") {
+    lease->most = 0;  // that script grants none
+    return true;
+  }
   std::uint64_t units = 0;
   if (!*charged || word.size() > 8 || !read_digits(word.substr(1), &units) ||
-      units > static_cast<std::uint64_t>(std::max<std::int64_t>(ask.most, 0))) {
+      static_cast<std::int64_t>(units) > lease->most) {
     return false;
   }
-  *leased = static_cast<std::int64_t>(units);
+  lease->granted = static_cast<std::int64_t>(units);
   return true;
 }
 
@@ -288,9 +291,9 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
   }
   std::string_view text(reply.str, reply.len);
   bool has_charged = false;
-  std::int64_t leased = 0;
+  LeaseAsk lease = plan->lease;
   Instant now;
-  if (!read_flag(take_word(&text), plan->lease, &has_charged, &leased) ||
+  if (!read_flag(take_word(&text), &has_charged, &lease) ||
       !read_now(&text, &now)) {
     return not_ours();
   }
@@ -321,7 +324,7 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
     level.debt = debts[i];
     if (!level.limit->is_plain()) level.usage = &(*usages)[at];
   }
-  plan->lease.granted = leased;
+  plan->lease = lease;
   *charged = has_charged;
   return {};
 }

@@ -378,6 +378,17 @@ TEST_F(LeaseCacheTest, DeniesAheadForAWhile) {
   EXPECT_FALSE(decide().limited);
 }
 
+// Such as one that lies on two servers.
+TEST_F(LeaseCacheTest, DoesNotDenyAheadIfTheStoreGrantsNothing) {
+  limit = leased_limit(milliseconds(1), 1000);
+  limit.denies_ahead = true;
+  store->grants = false;
+  for (int i = 0; i < 20'000; ++i) {
+    clock.advance(microseconds(100));
+    ASSERT_EQ(decide().source, Source::kStore);
+  }
+}
+
 // Without `ahead`, or where the scarce level does not say so, never.
 TEST_F(LeaseCacheTest, OnlyDeniesAheadWhereTheLimitSaysSo) {
   Limit scarce = leased_limit(milliseconds(1), 1000);
