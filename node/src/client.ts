@@ -2,31 +2,14 @@
 // or node-redis.  The core says what to send, and reads the answers.
 
 import { invalidArgument } from './errors.js';
-import { checkRuntime, shownStore, textOfOptions } from './limits.js';
+import { checkRuntime, textOfOptions } from './limits.js';
 import type { Functions } from './native.js';
+import { shownStore } from './stores.js';
+import type { ClientStore } from './stores.js';
 import { checkNames, shown } from './words.js';
 
 type Word = string | Uint8Array;
 type Answers = Promise<unknown>;
-
-/** A client of ioredis, also of a cluster. */
-export interface IoredisClient {
-  readonly call: (...args: never[]) => Answers;
-  readonly isCluster?: boolean;
-}
-
-/** A client, pool, cluster or sentinel of node-redis. */
-export interface NodeRedisClient {
-  readonly sendCommand: (...args: never[]) => Answers;
-}
-
-/** A client that sends the commands of the store. */
-export type RedisClient = IoredisClient | NodeRedisClient;
-
-/** A store that a client of the program asks. */
-export interface ClientStore {
-  readonly client: RedisClient;
-}
 
 /** What became of a command: the numbers of LIMITREE_REPLY_* in limitree.h. */
 const TEXT = 0;
@@ -46,15 +29,15 @@ interface Way {
   readonly flags: number;
 }
 
-/** How to send by `client`. */
-function wayOf(client: unknown): Way {
+/** How to send by `client`, which the option `name` is. */
+export function wayOf(client: unknown, name = 'store.client'): Way {
   const has = (name: string) =>
     typeof (client as Record<string, unknown> | null)?.[name] === 'function';
   if (typeof client === 'object' && client !== null) {
     if (has('call') && has('defineCommand')) return ioredisWay(client as never);
     if (has('sendCommand')) return nodeRedisWay(client as never);
   }
-  throw invalidArgument('store.client must be a client of ioredis or ' +
+  throw invalidArgument(`${name} must be a client of ioredis or ` +
     `node-redis, is ${shown(client)}`);
 }
 
@@ -227,6 +210,12 @@ interface Store {
   readonly bind: (opened: Functions) => Functions;
 }
 
+/** Refuses a store whose client is none. */
+export function checkClientStore(store: object): void {
+  checkNames(store, ['client'], '{client: redis}');
+  wayOf((store as ClientStore).client);
+}
+
 /** Reads the options of a store, which may be one with a client. */
 export function readStore(options: { readonly store?: unknown }): Store {
   const { store } = options;
@@ -235,18 +224,10 @@ export function readStore(options: { readonly store?: unknown }): Store {
     const url = typeof store === 'string' ? store : undefined;
     return { texts, store: shownStore(url), client: [], bind: checkRuntime };
   }
-  checkNames(store, ['client'], '{client: redis}');
-  const { client } = store as ClientStore;
-  const sender = new Sender(client);
+  checkClientStore(store);
+  const sender = new Sender((store as ClientStore).client);
   return { texts: textOfOptions({ ...options, store: undefined }),
-           store: `a client, ${client.constructor.name}`,
+           store: shownStore(store as ClientStore),
            client: [sender.flags, sender.soon],
            bind: (opened) => sender.bind(opened) };
-}
-
-/** Refuses a store that is no URL, such as a client. */
-export function checkUrl(store: unknown): void {
-  if (store === undefined || typeof store === 'string') return;
-  throw invalidArgument(
-    `store must be a URL such as "redis://127.0.0.1", is ${shown(store)}`);
 }

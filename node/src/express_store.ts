@@ -5,13 +5,13 @@ import type {
   ClientRateLimitInfo, IncrementResponse, Options, Store,
 } from 'express-rate-limit';
 
-import { checkUrl } from './client.js';
 import { timeOf, wholeMs } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Decision } from './decision.js';
 import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
 import { Limiter, partsOf } from './limiter.js';
+import { isMemory } from './stores.js';
 import type { StoreOptions } from './limits.js';
 import { native } from './native.js';
 import type { Path } from './paths.js';
@@ -66,11 +66,10 @@ export class LimitreeStore implements Store {
   /** Throws ConfigError for an unknown option. */
   constructor(options: LimitreeStoreOptions = {}) {
     checkStoreNames(options);
-    checkUrl(options.store);
     this.#options = options;
     this.#clock = options.clock ?? (() => Date.now());
     this.prefix = options.prefix ?? 'limitree:';
-    this.localKeys = (options.store ?? 'memory:').startsWith('memory:');
+    this.localKeys = isMemory(options.store);
     if (this.localKeys) {
       this.resetAll = async () => {
         const before = this.#limiter;

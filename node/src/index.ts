@@ -16,7 +16,7 @@ export type {
 export {
   authorizeActionForUser, configure, defaultLimiter } from './default.js';
 export type { ClientStore, IoredisClient, NodeRedisClient, RedisClient }
-  from './client.js';
+  from './stores.js';
 export type { Cost } from './cost.js';
 export { Decision } from './decision.js';
 export type { Level, Mode, Source } from './decision.js';

@@ -8,8 +8,8 @@
 
 import type { Context, Next } from 'koa';
 
-import { urlOf } from './flexible/redis_url.js';
-import type { StoreClient } from './flexible/redis_url.js';
+import { storeOf } from './flexible/store_client.js';
+import type { StoreClient } from './flexible/store_client.js';
 import { rateLimit } from './koa.js';
 import type { KoaOptions, RateLimit } from './koa.js';
 import type { Segment } from './paths.js';
@@ -29,7 +29,7 @@ type Theirs = 'limit' | 'max' | 'windowMs' | 'keyGenerator' | 'message' |
 export interface RatelimitOptions extends Omit<KoaOptions, Theirs> {
   /** Default `"redis"`. */
   readonly driver?: 'memory' | 'redis' | undefined;
-  /** A client of Redis, whose server is used; a Map is not used. */
+  /** A client of Redis: its server, or itself; a Map is not used. */
   readonly db?: object | undefined;
   /** Milliseconds.  Default an hour. */
   readonly duration?: number | undefined;
@@ -58,14 +58,14 @@ export interface RatelimitOptions extends Omit<KoaOptions, Theirs> {
   readonly onLimited?: ((context: Context) => unknown) | undefined;
 }
 
-function storeOf(options: RatelimitOptions): KoaOptions['store'] {
+function storeOption(options: RatelimitOptions): KoaOptions['store'] {
   const { driver = 'redis', db, store } = options;
   if (driver !== 'redis' && driver !== 'memory') {
     refuse(`driver must be memory or redis, is ${shown(driver)}`);
   }
   if (store !== undefined) return store;
   return driver === 'memory' ? undefined
-    : urlOf(db as StoreClient | undefined, 'db');
+    : storeOf(db as StoreClient | undefined, 'db');
 }
 
 /** Limits that count together in Redis have one name: not ids and addresses. */
@@ -112,7 +112,7 @@ export function ratelimit(options: RatelimitOptions = {}): RateLimit {
 
   const limit = rateLimit({
     algorithm: 'fixed_window', name: nameOf(options), ...others, limit: max,
-    windowMs: duration, store: storeOf(options), handler: deny,
+    windowMs: duration, store: storeOption(options), handler: deny,
     standardHeaders: false, legacyHeaders: !disableHeader,
     headerNames: { 'X-RateLimit-Limit': total, 'X-RateLimit-Reset': reset,
                    'X-RateLimit-Remaining': remaining },

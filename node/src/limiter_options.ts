@@ -1,7 +1,6 @@
 // The options of a limiter and of its methods.
 
 import { checkFlag } from './call_options.js';
-import type { ClientStore } from './client.js';
 import type { Clock } from './clock.js';
 import { invalidArgument } from './errors.js';
 import * as at from './layout.js';
@@ -9,10 +8,7 @@ import { msOf } from './limits.js';
 import type { DescriptorOptions, Limits, StoreOptions } from './limits.js';
 import { checkNames, shown } from './words.js';
 
-export interface LimiterOptions
-  extends Omit<StoreOptions, 'store'>, DescriptorOptions {
-  /** A URL, as in StoreOptions, or a client of ioredis or node-redis. */
-  readonly store?: string | ClientStore | undefined;
+export interface LimiterOptions extends StoreOptions, DescriptorOptions {
   /** May be left out if there are descriptors. */
   readonly limits?: Limits | undefined;
   /** For tests; without it the store's own clock is used. */

@@ -4,6 +4,7 @@ import { fs, path, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import { native } from './native.js';
 import type { Functions } from './native.js';
+import type { StoreName } from './stores.js';
 import { checkNames, shown } from './words.js';
 
 /** A `file:` URL, as `new URL('limits.yaml', import.meta.url)` makes one. */
@@ -197,9 +198,9 @@ export async function read(limits: Limits): Promise<Texts> {
 export interface StoreOptions {
   /**
    * Where buckets are kept: `memory://`, `shm://myapp` for several processes,
-   * `redis://host:6379`, ...
+   * `redis://host:6379`, ..., or a client of ioredis or node-redis.
    */
-  readonly store?: string | undefined;
+  readonly store?: StoreName | undefined;
   /** The most buckets kept in memory. */
   readonly maxBuckets?: number | undefined;
   /** The most memory for buckets and logs, in bytes; default `"auto"`. */
@@ -326,15 +327,6 @@ export function checkRuntime(made: Functions): Functions {
     : `Bun ${bun} has no uv_poll_init`;
   throw new ConfigError(['store: a store on another machine needs Node.js, ' +
     `for ${why}: use shm:// or memory://, a client as the store, or Node.js`]);
-}
-
-/** The URL of a store without what may be secret. */
-export function shownStore(store: string | undefined): string {
-  if (!store) return 'memory://';
-  const scheme = /^[^:/?@]*:\/\//.exec(store)?.[0] ?? '';
-  const at = scheme === 'shm://' ? 0 : store.lastIndexOf('@') + 1;
-  const rest = store.slice(Math.max(at, scheme.length));
-  return scheme + rest.replace(/\?.*$/s, '');
 }
 
 /** The name of the file of limits, or a description of other limits. */

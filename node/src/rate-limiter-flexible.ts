@@ -16,7 +16,7 @@ export type {
   RateLimiterOptions, RateLimiterStoreOptions } from './flexible/limiters.js';
 export { RateLimiterQueue, RateLimiterQueueError } from './flexible/queue.js';
 export type { RateLimiterQueueOptions } from './flexible/queue.js';
-export type { StoreClient } from './flexible/redis_url.js';
+export type { StoreClient } from './flexible/store_client.js';
 export {
   RateLimiterCompatibleAbstract, RateLimiterRes } from './flexible/result.js';
 export type { CallOptions, Key, RateLimiterLike } from './flexible/result.js';

@@ -6,6 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import Redis from 'ioredis';
 import { Limiter } from 'limitree';
+import { LimitreeStore } from 'limitree/express-rate-limit';
+import { rateLimit } from 'limitree/fetch';
+import { RateLimiterRedis } from 'limitree/rate-limiter-flexible';
 import { createClient, createCluster } from 'redis';
 
 import { CLIENT_STORES, ioredis, server } from './client_stores.mjs';
@@ -67,8 +70,40 @@ for (const [kind, newStore] of CLIENT_STORES) {
   });
 }
 
+for (const [kind, newStore] of CLIENT_STORES) {
+  it(`middlewares take ${kind}`, async () => {
+    const { store, prefix } = newStore();
+    const options = { limit: 2, windowMs: '1h', name: 'web', store, prefix,
+                      timeout: PATIENT, keyGenerator: () => 'everybody' };
+    const limited = rateLimit(options);
+    const others = [rateLimit(options),
+                    rateLimit({ ...options, store: server.url })];
+    const handle = (one) => one.wrap(() => new Response('hello'))(
+      new Request('http://here/'));
+    assert.equal((await handle(limited)).status, 200);
+    assert.equal((await handle(others[1])).status, 200);
+    assert.equal(others[0].limiter, limited.limiter);
+    for (const one of [limited, ...others]) {
+      assert.equal((await handle(one)).status, 429);
+    }
+    await Promise.all([limited, ...others].map((one) => one.close()));
+    const counts = new LimitreeStore({ store, prefix, timeout: PATIENT });
+    counts.init({ windowMs: 3_600_000, limit: 5 });
+    await counts.increment('a');
+    assert.equal((await counts.increment('a')).totalHits, 2);
+    await counts.shutdown();
+  });
+}
+
+it('middlewares refuse what is no client', () => {
+  for (const client of [undefined, {}, 'redis://x']) {
+    assert.throws(() => rateLimit({ limit: 1, store: { client } }),
+                  /store.client must be a client of ioredis or node-redis/);
+  }
+});
+
 describe('clients of a cluster', async () => {
-  const cluster = new RedisCluster();
+  const cluster = new RedisCluster(2);
   const clients = {
     ioredis: () => new Redis.Cluster([{ host: '127.0.0.1',
                                         port: cluster.port }]),
@@ -82,6 +117,11 @@ describe('clients of a cluster', async () => {
     it(kind, async () => {
       const client = await connect();
       const limiter = made(client, { prefix: `${kind}:` });
+      await Promise.all(Array.from(
+        { length: 20 }, (_, i) => limiter.authorize(['user', String(i)])));
+      for (const node of cluster.nodes) {
+        assert.doesNotMatch(await node.command('DBSIZE'), /^:0/);
+      }
       // In two slots: a call for each, and all or nothing.
       const both = [['job'], ['user', 'alex']];
       assert.equal((await limiter.authorizeAll(both)).allowed, true);
@@ -94,7 +134,13 @@ describe('clients of a cluster', async () => {
                                   timeout: PATIENT, prefix: `${kind}:` });
       assert.equal((await other.peek(['user', 'alex'])).remaining, 97);
       assert.ok(await limiter.ping() > 0);
-      await Promise.all([limiter.close(), other.close()]);
+      // rate-limiter-flexible takes it as its own option, too.
+      const flexible = new RateLimiterRedis({
+        points: 1, duration: 60, storeClient: client, keyPrefix: kind,
+        timeout: PATIENT });
+      await flexible.consume('a');
+      await assert.rejects(flexible.consume('a'), { consumedPoints: 2 });
+      await Promise.all([limiter.close(), other.close(), flexible.close()]);
       (client.destroy ?? client.disconnect).call(client);
     });
   }

@@ -335,8 +335,11 @@ describe('RateLimiterRedis', async () => {
         return error.message;
       }
     };
-    assert.match(urlOf(undefined), /storeClient is not set: give the URL/);
-    assert.match(urlOf({ sentinels: [] }), /has sentinels/);
+    assert.match(urlOf(undefined), /storeClient is not set: give a client/);
+    for (const options of [{ sentinels: [] }, { tls: { ca: 'x' } },
+                           { credentialsProvider: {} }]) {
+      assert.match(urlOf(options), /^storeClient must be a client of ioredis/);
+    }
     for (const options of [
       { host: '10.0.0.1', port: 6380, password: 'p:a@b', db: 3 },
       { host: '::1', tls: {} }, { url: 'redis://10.0.0.1' },

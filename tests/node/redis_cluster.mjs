@@ -1,5 +1,5 @@
-// A Redis Cluster of one node, which has all slots: a request whose paths are
-// in several of them takes a call for each.
+// A Redis Cluster, whose nodes share the slots.  Also with one node, which has
+// all of them, a request whose paths are in several takes a call for each.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,38 +9,33 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-export class RedisCluster {
-  #folder = mkdtempSync(join(tmpdir(), 'limitree-'));
+const HOST = '127.0.0.1';
+const SLOTS = 16384;
+
+class Node {
   #process;
   port;
 
-  get url() {
-    return `redis+cluster://127.0.0.1:${this.port}`;
-  }
-
-  async start() {
+  async start(folder) {
     const { LD_PRELOAD, ...env } = process.env;
     for (let tries = 0; tries < 50; ++tries) {
       // The node also listens on this port + 10,000.
       this.port = 10_000 + Math.floor(Math.random() * 11_000);
       this.#process = spawn('redis-server', [
-        '--port', String(this.port), '--bind', '127.0.0.1', '--save', '',
-        '--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1',
-        '--dir', this.#folder],
+        '--port', String(this.port), '--bind', HOST, '--save', '',
+        '--cluster-enabled', 'yes', '--cluster-announce-ip', HOST,
+        '--cluster-config-file', `${this.port}.conf`, '--dir', folder],
         { stdio: 'ignore', env, detached: true });
-      if (await this.#isReady()) return this;
+      if (await this.says('cluster_state:')) return;
     }
     throw new Error('no node of a cluster answers');
   }
 
-  /** Whether it has all slots; false if its ports were taken. */
-  async #isReady() {
+  /** Waits until it says all of that; false if its ports were taken. */
+  async says(...words) {
     for (let i = 0; i < 2000 && this.#process.exitCode === null; ++i) {
       const state = await this.command('CLUSTER', 'INFO').catch(() => '');
-      if (state.includes('cluster_state:ok')) return true;
-      if (state.includes('cluster_slots_assigned:0')) {
-        await this.command('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-      }
+      if (words.every((word) => state.includes(word))) return true;
       await sleep(10);
     }
     return false;
@@ -48,7 +43,7 @@ export class RedisCluster {
 
   /** Sends a command, and returns its reply, which must be short. */
   async command(...words) {
-    const socket = createConnection(this.port, '127.0.0.1');
+    const socket = createConnection(this.port, HOST);
     try {
       await once(socket, 'connect');
       const text = words.map((word) =>
@@ -62,11 +57,55 @@ export class RedisCluster {
   }
 
   async stop() {
-    if (this.#process.exitCode === null) {
-      const gone = once(this.#process, 'exit');
-      this.#process.kill('SIGKILL');
-      await gone;
+    if (this.#process.exitCode !== null) return;
+    const gone = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await gone;
+  }
+}
+
+export class RedisCluster {
+  #folder = mkdtempSync(join(tmpdir(), 'limitree-'));
+  nodes;
+
+  constructor(count = 1) {
+    this.nodes = Array.from({ length: count }, () => new Node());
+  }
+
+  /** That of the first node. */
+  get port() {
+    return this.nodes[0].port;
+  }
+
+  get url() {
+    return `redis+cluster://${HOST}:${this.port}`;
+  }
+
+  async start() {
+    const nodes = this.nodes;
+    const share = Math.ceil(SLOTS / nodes.length);
+    for (const [i, node] of nodes.entries()) {
+      await node.start(this.#folder);
+      await node.command('CLUSTER', 'ADDSLOTSRANGE', String(i * share),
+                         String(Math.min((i + 1) * share, SLOTS) - 1));
+      if (i > 0) await node.command('CLUSTER', 'MEET', HOST, String(this.port));
     }
+    for (const node of nodes) {
+      if (!await node.says('cluster_state:ok', `slots_assigned:${SLOTS}`,
+                           `cluster_known_nodes:${nodes.length}`)) {
+        throw new Error(await node.command('CLUSTER', 'INFO'));
+      }
+    }
+    return this;
+  }
+
+  /** Sends a command to the first node. */
+  command(...words) {
+    return this.nodes[0].command(...words);
+  }
+
+  async stop() {
+    await Promise.all(this.nodes.map((node) => node.stop()));
     rmSync(this.#folder, { recursive: true });
   }
 }

@@ -2,7 +2,7 @@
 // the rest.
 
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
 
@@ -99,6 +99,7 @@ for (const name of ['ioredis', 'redis', '@redis', '@ioredis',
   }
 }
 writeFileSync(join(app, 'client.mjs'), `${IMPORTS}
+import { rateLimit as limitFetch } from 'limitree/fetch';
 import Redis from 'ioredis';
 import { createClient } from 'redis';
 const path = process.env.STORE;
@@ -120,8 +121,14 @@ for (const client of [new Redis(path),
                                timeout: '1s' });
   await silent.authorize(['user', 'a']).catch(
     ({ reason }) => console.log(reason));
-  await limiter.close();
-  await silent.close();
+  const limited = limitFetch({ limit: 1, windowMs: '1h', name: 'web',
+    store: { client }, timeout: '${PATIENT}', keyGenerator: () => 'a' });
+  const handler = limited.wrap(() => new Response('hello'));
+  for (let i = 0; i < 2; ++i) {
+    console.log((await handler(new Request('http://here/'))).status);
+  }
+  await limited.resetKey('a');
+  await Promise.all([limiter, silent, limited].map((one) => one.close()));
 }
 process.exit(0);
 `);
@@ -130,14 +137,19 @@ const limiter = new Limiter({ limits: 'schema: {job: {limits: [4, 1, 60]}}' });
 console.log(limiter.authorizeSync(['job']).remaining);
 `);
 
-// What each runtime passes beside a request tells the client's address.
+// What each runtime passes beside a request tells the client's address.  The
+// calls are those of the page, on a free port.
+const page = readFileSync(join(ROOT, 'docs', 'node-fetch.md'), 'utf8');
+const callOf = (name) =>
+  new RegExp(`^\\| ${name} \\| \`(.*)\` \\|$`, 'm').exec(page)[1];
+const FREE = "{ port: 0, hostname: '127.0.0.1', ";
 writeFileSync(join(app, 'serves.mjs'), `
 import { rateLimit } from 'limitree/fetch';
 const limited = rateLimit({ limit: 2 });
-const fetchOne = limited.wrap(() => new Response('hello'));
+const handler = limited.wrap(() => new Response('hello'));
 const server = globalThis.Deno === undefined
-  ? Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: fetchOne })
-  : Deno.serve({ port: 0, hostname: '127.0.0.1', onListen() {} }, fetchOne);
+  ? ${callOf('Bun').replace('{ ', FREE)}
+  : ${callOf('Deno').replace('(', `(${FREE}onListen() {} }, `)};
 const port = server.port ?? server.addr.port;
 const seen = [];
 for (let i = 0; i < 3; ++i) {
@@ -183,7 +195,7 @@ for (const [name, [program, ...args]] of Object.entries(RUNTIMES)) {
         // Deno wants that for the Unix socket.
         const more = name === 'deno' ? ['--allow-write'] : [];
         const seen = await start('client.mjs', server.path, more);
-        const lines = ['100', 'true', '99', 'timeout'];
+        const lines = ['100', 'true', '99', 'timeout', '200', '429'];
         assert.deepEqual(seen.split('\n'), [...lines, ...lines, '']);
       } finally {
         await server.stop();

@@ -1,11 +1,11 @@
 // The counts of keys and how long they are blocked, in a limiter of the core:
 // a fixed window and a block for each key.
 
-import { checkUrl } from '../client.js';
 import type { Clock } from '../clock.js';
 import type { Decision } from '../decision.js';
 import { invalidArgument } from '../errors.js';
 import { Limiter } from '../limiter.js';
+import { isMemory } from '../stores.js';
 import type { StoreOptions } from '../limits.js';
 import type { Path, PathList } from '../paths.js';
 import { shown } from '../words.js';
@@ -47,10 +47,9 @@ export class Counter {
         `keyPrefix must not contain *, is ${shown(keyPrefix)}`);
     }
     this.#windows.set(checkMs(windowMs === 0 ? FOREVER_MS : windowMs), true);
-    checkUrl(options.store);
-    const isMemory = (options.store ?? 'memory:').startsWith('memory:');
+    const now = isMemory(options.store) ? () => Date.now() : undefined;
     this.#limiter = new Limiter({
-      ...options, clock: clock ?? (isMemory ? () => Date.now() : undefined),
+      ...options, clock: clock ?? now,
       limits: { schema: {
         [this.#root]: this.#node(),
         [this.#blocks]: { children: { '*': { limits: { block: true } } } } } },

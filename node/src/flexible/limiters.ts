@@ -6,8 +6,8 @@ import type { StoreOptions } from '../limits.js';
 import { shown } from '../words.js';
 import { BlockedKeys } from './blocked_keys.js';
 import { Counter } from './counter.js';
-import { urlOf } from './redis_url.js';
-import type { StoreClient } from './redis_url.js';
+import { storeOf } from './store_client.js';
+import type { StoreClient } from './store_client.js';
 import {
   RateLimiterCompatibleAbstract, RateLimiterRes, isLimiter } from './result.js';
 import type { CallOptions, Key, RateLimiterLike } from './result.js';
@@ -30,7 +30,7 @@ export interface RateLimiterOptions
 }
 
 export interface RateLimiterStoreOptions extends RateLimiterOptions {
-  /** A client of ioredis or node-redis, whose server is used. */
+  /** A client of ioredis or node-redis: its server, or itself, is used. */
   readonly storeClient?: StoreClient | undefined;
   /** Decides while the store fails. */
   readonly insuranceLimiter?: RateLimiterLike | undefined;
@@ -138,7 +138,7 @@ class Counted extends RateLimiterAbstract {
   readonly #blocked: BlockedKeys;
   readonly #blockOn: number;
 
-  constructor(options: RateLimiterStoreOptions, store: string) {
+  constructor(options: RateLimiterStoreOptions, store: StoreOptions['store']) {
     super(options);
     const { insuranceLimiter, inMemoryBlockOnConsumed: blockOn = 0,
             inMemoryBlockDuration = 0, clock } = options;
@@ -353,6 +353,6 @@ export class RateLimiterMemory extends Counted {
 /** In Redis or Valkey, by `store: 'redis://...'` or the server of a client. */
 export class RateLimiterRedis extends Counted {
   constructor(options: RateLimiterStoreOptions) {
-    super(options, options?.store ?? urlOf(options?.storeClient));
+    super(options, options?.store ?? storeOf(options?.storeClient));
   }
 }

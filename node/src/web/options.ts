@@ -2,6 +2,7 @@
 // express-rate-limit and @fastify/rate-limit have the same meaning here.
 
 import type { ClientIp } from '../address.js';
+import { checkClientStore } from '../client.js';
 import { unitsOf } from '../cost.js';
 import type { Cost } from '../cost.js';
 import { holdOf } from '../holds.js';
@@ -35,10 +36,10 @@ export type StandardHeaders =
  */
 export interface WebOptions<A, B> extends Omit<StoreOptions, 'store'> {
   /**
-   * Where the counts are kept: a URL, or a store of express-rate-limit, which
-   * then counts in windows of its own.
+   * Where the counts are kept: a URL, a client of ioredis or node-redis, or a
+   * store of express-rate-limit, which then counts in windows of its own.
    */
-  readonly store?: string | WebStore | OldWebStore | undefined;
+  readonly store?: StoreOptions['store'] | WebStore | OldWebStore;
   /**
    * What to do when the store fails.  Default `"local"`: this process decides
    * until the store is back.
@@ -226,7 +227,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   skipOnError: 'say onStoreError: "allow"',
   identifier: 'say name',
   nameSpace: 'say prefix',
-  redis: 'give the URL of the server as store: "redis://..."',
+  redis: 'say store: { client: redis }, or store: "redis://..."',
   errorResponseBuilder: 'say message or handler',
   enableDraftSpec: 'say standardHeaders: "draft-6"',
 };
@@ -304,6 +305,8 @@ export function checkKinds(options: WebOptions<never, never>): void {
   }
   if (isStore(store)) {
     checkStore(store);
+  } else if (typeof store === 'object' && store !== null) {
+    checkClientStore(store);
   } else if (store !== undefined && typeof store !== 'string') {
     refuse('store must be a URL such as "redis://127.0.0.1", is ' +
       shown(store));

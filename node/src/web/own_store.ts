@@ -1,5 +1,6 @@
 // Counters that a program brings along: a store of express-rate-limit.
 
+import type { ClientStore } from '../stores.js';
 import type { Decision } from '../decision.js';
 import { decisionOf } from '../made_decision.js';
 import { messageOf, shown } from '../words.js';
@@ -56,7 +57,12 @@ export interface Counted {
 
 /** Whether the option `store` is an object that counts. */
 export function isStore(store: unknown): store is WebStore | OldWebStore {
-  return typeof store === 'object' && store !== null;
+  return typeof store === 'object' && store !== null && !isClientStore(store);
+}
+
+/** Whether it is a client of Redis; stores of others may have one, too. */
+export function isClientStore(store: object): store is ClientStore {
+  return 'client' in store && !('increment' in store || 'incr' in store);
 }
 
 /** Whether a store has only the older form. */

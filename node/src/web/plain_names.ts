@@ -1,7 +1,8 @@
 // The names of plain limits in this process.  In every store, limits with the
 // same name count together, and a limit without a name counts for itself.
 
-import { shownStore } from '../limits.js';
+import type { ClientStore } from '../stores.js';
+import { isMemory, shownStore } from '../stores.js';
 import type { StoreOptions } from '../limits.js';
 import type { CloseOptions } from '../limiter_options.js';
 import { storeOptionsOf, webStoreOptionsOf } from './options.js';
@@ -17,9 +18,21 @@ const NAMED = new Map<string, { readonly tree: PlainTree; users: number }>();
 /** Trees without a name, by the same key, in stores that others share. */
 const UNNAMED = new Map<string, PlainTree>();
 
+/** Clients of programs by their numbers. */
+const CLIENTS = new WeakMap<object, number>();
+let clients = 0;
+
 function keyOf(options: StoreOptions, name: string): string {
-  const store = { ...options, store: options.store ?? 'memory://' };
-  return JSON.stringify([name, ...Object.entries(store).sort()]);
+  const { store = 'memory://' } = options;
+  const all = { ...options,
+                store: typeof store === 'string' ? store : numberOf(store) };
+  return JSON.stringify([name, ...Object.entries(all).sort()]);
+}
+
+function numberOf({ client }: ClientStore): number {
+  const number = CLIENTS.get(client) ?? ++clients;
+  CLIENTS.set(client, number);
+  return number;
 }
 
 /** A tree for limits with a name; the last one to close it ends its limiter. */
@@ -58,8 +71,8 @@ export function takeName(
   options: WebOptions<never, never>,
   name: string,
 ): () => void {
-  const { store = 'memory:', prefix = '' } = storeOptionsOf(options);
-  if (String(store).startsWith('memory:')) return () => undefined;
+  const { store, prefix = '' } = storeOptionsOf(options);
+  if (isMemory(store)) return () => undefined;
   const key = keyOf({ store, prefix }, name);
   if ((UNNAMED.get(key) ?? tree) !== tree) {
     refuse(`two limits are called ${name} in ${shownStore(store)}: give each ` +

@@ -2,6 +2,7 @@
 
 import { Limiter } from '../limiter.js';
 import type { CloseOptions } from '../limiter_options.js';
+import { isMemory } from '../stores.js';
 import type { LimitTree, StoreOptions } from '../limits.js';
 import type { Clock } from '../clock.js';
 import { refuse } from './refuse.js';
@@ -40,9 +41,9 @@ export class PlainTree {
    * would be told to wait for a second more.
    */
   #clock(): Clock | undefined {
-    const { store = 'memory:', clock } = this.#options;
-    return this.#hasWindows && clock === undefined &&
-      store.startsWith('memory:') ? () => Date.now() : clock;
+    const { store, clock } = this.#options;
+    return this.#hasWindows && clock === undefined && isMemory(store)
+      ? () => Date.now() : clock;
   }
 
   /**

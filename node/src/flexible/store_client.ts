@@ -1,6 +1,8 @@
 // The server of a client of ioredis or node-redis.  limitree has connections of
-// its own.
+// its own, which are faster, where a URL says how to reach it.
 
+import { wayOf } from '../client.js';
+import type { ClientStore, RedisClient } from '../stores.js';
 import { ConfigError } from '../errors.js';
 
 /** What is read of a client. */
@@ -20,6 +22,7 @@ interface ClientOptions {
   readonly tls?: unknown;
   readonly url?: unknown;
   readonly sentinels?: unknown;
+  readonly credentialsProvider?: unknown;
   readonly socket?: ClientOptions | undefined;
 }
 
@@ -28,25 +31,39 @@ function encoded(value: unknown): string {
     : encodeURIComponent(String(value));
 }
 
-/** The URL of the server of a client; `name` is that of the option. */
-export function urlOf(
+/** Whether there is more to know of its server than a URL says. */
+function isPlain(options: ClientOptions): boolean {
+  const { tls, socket: { tls: other = tls } = {} } = options;
+  const hasWays = typeof other === 'object' && other !== null &&
+    Object.keys(other).length > 0;
+  return !hasWays && options.sentinels == null &&
+    options.credentialsProvider == null;
+}
+
+/**
+ * The server of a client, as a URL; for others than a plain server, or where
+ * the client does not tell it, the client itself.  `name` is that of the
+ * option.
+ */
+export function storeOf(
   client: StoreClient | null | undefined,
   name = 'storeClient',
-): string {
-  const refuse = (why: string): never => {
-    throw new ConfigError([`${name} ${why}: give the URL of the server as ` +
-      'store: "redis://..."']);
-  };
-  if (client === undefined || client === null) return refuse('is not set');
-  const { options, isCluster } = client as StoreClient & {
-    readonly options?: ClientOptions };
-  if (isCluster === true) refuse('is a client of a cluster');
-  if (typeof options !== 'object' || options === null) {
-    return refuse('does not tell its server');
+): string | ClientStore {
+  if (client === undefined || client === null) {
+    throw new ConfigError([`${name} is not set: give a client of ioredis or ` +
+      'node-redis, or the URL of the server as store: "redis://..."']);
   }
-  if (options.sentinels !== undefined && options.sentinels !== null) {
-    refuse('has sentinels');
+  const { options, isCluster } = client as {
+    readonly options?: ClientOptions; readonly isCluster?: boolean };
+  if (typeof options !== 'object' || options === null || isCluster === true ||
+      !isPlain(options)) {
+    wayOf(client, name);
+    return { client: client as RedisClient };
   }
+  return urlOf(options);
+}
+
+function urlOf(options: ClientOptions): string {
   const socket = options.socket ?? options;
   // node-redis adds to its other options what the URL says.
   if (typeof options.url === 'string' && socket === options) return options.url;
