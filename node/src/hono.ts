@@ -65,7 +65,7 @@ const HONO: Server<Context, undefined> = {
   requestOf,
   responseOf: (context) => nodeOf(context.env).outgoing,
   signalOf: ({ env, req }) => nodeOf(env).incoming !== undefined ? undefined
-    : req.raw?.signal,
+    : req?.raw?.signal,
   whyNoAddress(context) {
     if (nodeOf(context.env).incoming !== undefined) return undefined;
     return typeof context.req?.header === 'function'
