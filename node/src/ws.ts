@@ -142,7 +142,8 @@ export function limitMessages<S extends Socket = Socket>(
 
     function fail(error: unknown): void {
       if (error instanceof LimitreeError &&
-          error.code === 'LIMITREE_CANCELLED' && gate.hasGone(request, socket)) {
+          error.code === 'LIMITREE_CANCELLED' &&
+          gate.hasGone(request, socket)) {
         isOver = true;
         return;
       }
