@@ -1,9 +1,11 @@
 """limitree.fastapi_limiter: programs that were written for fastapi-limiter."""
 
 import asyncio
+import contextlib
 
 import httpx
 import pytest
+import redis.asyncio
 from fastapi import (
     APIRouter,
     Depends,
@@ -20,6 +22,7 @@ from limitree.fastapi_limiter.depends import RateLimiter, WebSocketRateLimiter
 from limitree.fastapi_limiter.identifier import default_identifier
 from limitree.fastapi_limiter.rates import Duration, Limiter, Rate
 from limitree.testing import ManualClock
+from servers import PATIENT, redis_server
 
 
 class Site:
@@ -222,6 +225,28 @@ async def test_init_and_close(anyio_backend):
         FastAPILimiter.site(must_be_set=True)
     assert FastAPILimiter.site(must_be_set=False)  # in memory
     await FastAPILimiter.close()
+
+
+def test_a_client_of_redis():
+    with redis_server() as (url, _):
+        path = url.removeprefix("redis+unix://")
+
+        @contextlib.asynccontextmanager
+        async def lifespan(app):
+            client = redis.asyncio.Redis(unix_socket_path=path)
+            await FastAPILimiter.init(client, timeout=PATIENT)
+            yield
+            await FastAPILimiter.close()
+            await client.aclose()
+
+        app = FastAPI(lifespan=lifespan)
+        app.get("/", dependencies=[Depends(RateLimiter(times=1, hours=1))])(
+            lambda: "")
+        codes = []
+        for _ in range(2):  # the second finds what the first has counted
+            with TestClient(app) as client:
+                codes += [client.get("/").status_code for _ in range(2)]
+        assert codes == [200, 429, 429, 429]
 
 
 def test_times_without_a_store_are_an_error():

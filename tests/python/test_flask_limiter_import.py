@@ -229,6 +229,11 @@ def test_meta_limits_are_listed_and_cleared(tmp_path):
     assert codes(client, "/", 2) == [200, 429]
 
 
+def test_a_meta_limit_is_not_charged_by_responses():
+    with pytest.raises(TypeError, match="no deduct_when"):
+        limitree.flask_limiter.MetaLimit("1/day", deduct_when=bool)
+
+
 def test_commands_say_what_is_not_there():
     run = flask.Flask(__name__).test_cli_runner().invoke
     cli = limitree.flask_limiter.commands.cli

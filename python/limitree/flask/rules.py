@@ -82,6 +82,9 @@ class Rule:
                             "@limiter.limit(\"5/minute\")")
         if self.shared and not self.scope:
             raise ValueError("shared limits need the name of their scope")
+        if self.is_meta and self.deduct_when is not None:
+            raise TypeError("a meta limit is charged by denials: it has no "
+                            "deduct_when")
         self.reserves = reserve_of(self.reserve)
         when = self.deduct_when
         #: The same function for PathCosts, where a number is a cost.
