@@ -12,6 +12,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "capi/starving_new.hpp"
 #include "core/store/memcached/memcached_server.hpp"
@@ -230,6 +231,39 @@ TEST_P(StarvedLoops, EndEachCallOnce) {
     ++allocations;
   } while (!HasFailure());
   EXPECT_GT(allocations, 3) << "nothing was starved";
+}
+
+// The same for calls that block, whose thread may have a turn that others wait
+// for.
+TEST_P(StarvedLoops, BlockingCallsHaveAStatus) {
+  const auto ask = [](const Loops& loops, const std::string& name,
+                      limitree_decision* decision) {
+    const std::string user = "user";
+    const limitree_str path[] = {str(user), str(name)};
+    return limitree_authorize(loops.first(), path, 2, 1, decision, nullptr);
+  };
+  limitree_decision decision{};
+  const auto expect_answer = [&](const Loops& loops) {
+    const auto end = Clock::now() + std::chrono::seconds(30);
+    limitree_status status = LIMITREE_PENDING;
+    while (status != LIMITREE_OK && Clock::now() < end) {
+      status = ask(loops, "other" + std::to_string(++others_), &decision);
+    }
+    ASSERT_EQ(status, LIMITREE_OK);
+    EXPECT_EQ(decision.remaining, 4) << "the answer of another call";
+  };
+  long allocations = 0;
+  for (long left = 0; left <= 0 && !HasFailure(); ++allocations) {
+    SCOPED_TRACE(allocations);
+    const Loops loops(url_, &commands_);
+    if (GetParam().is_warm) expect_answer(loops);
+    g_allocations_left = allocations;
+    const limitree_status status = ask(loops, "alex", &decision);
+    left = std::exchange(g_allocations_left, std::numeric_limits<long>::max());
+    EXPECT_LE(status, LIMITREE_OK);
+    if (!url_.empty()) expect_answer(loops);
+  }
+  EXPECT_GT(allocations, 1) << "nothing was starved";
 }
 
 }  // namespace

@@ -247,6 +247,7 @@ bool Pipeline::abandon(const Command* command) {
     return true;
   }
   if (found->joint != nullptr) {
+    gathering_.reserve(found->joint->size());  // before anything changes
     for (Command* const other : found->joint->commands()) {
       if (other != nullptr && other != command) gathering_.push(other);
     }

@@ -120,6 +120,8 @@ class Gathering {
 
   // REQUIRES: command->joinable().
   void push(Command* command);
+  // Room for so many more.
+  void reserve(std::size_t count) { all_.reserve(all_.size() + count); }
 
   // False if it is not there.
   bool forget(const Command* command);

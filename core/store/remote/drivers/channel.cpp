@@ -27,7 +27,7 @@ struct Channel::Waiter final : Command {
   enum class State : std::uint8_t {
     kWaiting,    // in the list of newest_
     kCompleted,  // in the list of done_, or woken
-    kExpired,    // in no list: the caller itself gave up
+    kExpired,    // in no list: not yet, or the caller itself gave up
   };
 
   Waiter(Channel* of, const Task& what, Patience* of_caller)
@@ -51,6 +51,7 @@ struct Channel::Waiter final : Command {
     next = channel.newest_;
     if (next != nullptr) next->previous = this;
     channel.newest_ = this;
+    state = State::kWaiting;
   }
 
   void unlink() {
@@ -65,7 +66,7 @@ struct Channel::Waiter final : Command {
   Patience& patience;
   Waiter* previous = nullptr;
   Waiter* next = nullptr;
-  State state = State::kWaiting;
+  State state = State::kExpired;
   Outcome outcome;
   Wakeup wakeup;
 };
@@ -133,17 +134,21 @@ bool Channel::join(std::int32_t callers) {
 
 std::optional<Outcome> Channel::exchange(const Task& task, Patience* patience) {
   Waiter me(this, task, patience);
-  switch (begin(&me, task.target().asking)) {
-    case Role::kElsewhere:
-      return std::nullopt;
-    case Role::kWait:
-      wait(&me);
-      break;
-    case Role::kRead:
-      read(&me);
-      break;
-    case Role::kLeave:
-      break;
+  try {
+    switch (begin(&me, task.target().asking)) {
+      case Role::kElsewhere:
+        return std::nullopt;
+      case Role::kWait:
+        wait(&me);
+        break;
+      case Role::kRead:
+        read(&me);
+        break;
+      case Role::kLeave:
+        break;
+    }
+  } catch (...) {
+    if (!let_go(&me)) throw;
   }
   // The thread that completed it still has to let go of it.
   Wakeup::Word word = Wakeup::Word::kNone;
@@ -164,7 +169,6 @@ Channel::Role Channel::begin(Waiter* me, bool asking) {
   if (connection_.in_flight() >= kMaxInFlight) {
     me->outcome = Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                                 "too many commands are in flight");
-    me->state = Waiter::State::kExpired;
     return Role::kLeave;
   }
   me->link();
@@ -267,6 +271,23 @@ void Channel::expire(Waiter* me) {
   me->outcome = connection_.expired(sent, looked_ - lost_);
   me->unlink();
   me->state = Waiter::State::kExpired;
+}
+
+// Memory ran out: nothing may refer to a caller that is gone.  Returns whether
+// its command has been completed all the same.
+bool Channel::let_go(Waiter* me) noexcept {
+  const Turn turn(this);
+  try {
+    if (!me->over()) {
+      connection_.abandon(me);
+      me->unlink();
+      me->state = Waiter::State::kExpired;
+    }
+    pass_on(me);  // or else the others read by themselves, beat by beat
+  } catch (...) {
+    if (!me->over()) connection_.close(Failure::kLost, "no memory");
+  }
+  return me->state == Waiter::State::kCompleted;
 }
 
 // A caller that is not the reader may close the connection when it fails to

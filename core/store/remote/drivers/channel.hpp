@@ -73,6 +73,7 @@ class alignas(64) Channel {
   bool take_beat(Waiter* me);
   void look(Waiter* me, Monotonic now);
   void expire(Waiter* me);
+  bool let_go(Waiter* me) noexcept;  // takes the mutex
   Monotonic running_time(Monotonic now);
   bool has_reader() const;
   void appoint(Waiter* reader);

@@ -1,6 +1,7 @@
 #include "store/remote/drivers/connection_pool.hpp"
 
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "store/remote/drivers/attempt.hpp"
@@ -87,8 +88,10 @@ Outcome ConnectionPool::attempt(const Task& task, Patience* patience) {
       return Outcome::lost(Outcome::Fate::kNotSent, Failure::kBackoff,
                            "answers are overdue");
     }
+    const auto leave = [](Channel* joined) { joined->leave(); };
+    std::unique_ptr<Channel, decltype(leave)> joined(channel, leave);
     std::optional<Outcome> outcome = channel->exchange(task, patience);
-    channel->leave();
+    joined.reset();
     if (outcome) return std::move(*outcome);
     for (std::size_t i = 0; i < channels_.size(); ++i) {
       if (channels_[i].get() == channel) silent |= std::uint64_t{1} << i;

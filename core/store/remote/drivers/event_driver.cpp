@@ -278,10 +278,12 @@ void EventDriver::expire(Job* job) {
 
 // Takes the job from where it waits for an answer.
 Outcome EventDriver::give_up(Job* job) {
+  if (job->state == Job::State::kSent) {
+    const bool sent = job->link->connection.abandon(job);  // or it stays there
+    job->state = Job::State::kTaken;
+    return job->link->connection.expired(sent, now_);
+  }
   switch (std::exchange(job->state, Job::State::kTaken)) {
-    case Job::State::kSent:
-      return job->link->connection.expired(job->link->connection.abandon(job),
-                                           now_);
     case Job::State::kRouteless:
       discovery_of(job->task->target()).waiting.remove(job);
       break;
@@ -290,6 +292,7 @@ Outcome EventDriver::give_up(Job* job) {
       return std::move(job->outcome);
     case Job::State::kTaken:  // memory ran out then: it may have been sent
       return Outcome::timed_out(true);
+    case Job::State::kSent:
     case Job::State::kPausing:
     case Job::State::kFree:
       break;

@@ -87,8 +87,8 @@ void Connection::connect(Monotonic now) {
   was_ready_ = false;
   heard_ = now;
   dialog_ = node_.protocol().new_dialog();
-  state_ = State::kDialing;
   dialer_.emplace(node_.endpoint());
+  state_ = State::kDialing;
   dial();
   flush();
   stepped_ = false;
@@ -131,6 +131,9 @@ void Connection::greet() {
     state_ = is_ready ? State::kReady : State::kGreeting;
   } catch (const limitree::Failure& failure) {
     return end(Failure::kNoAuth, failure.what());
+  } catch (...) {
+    hello_ = {};  // it is said anew
+    throw;
   }
   last_traffic_ns_ = coarse_ns();
 }
