@@ -117,19 +117,25 @@ bool BlockingDriver::discover(const Target& target, Patience* patience) {
 }
 
 bool BlockingDriver::lead(const Target& target, Patience* patience) {
-  const bool concluded = run_discovery(router_->part(target), patience);
-  Waiting* waiting = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    waiting = std::exchange(discovery_of(target), {}).waiting;
-  }
-  while (waiting != nullptr) {
-    // Once it is woken, it may be gone.
-    Waiting* const next = waiting->next;
-    waiting->concluded = concluded;
-    waiting->wakeup.set(Wakeup::Word::kDone).wake();
-    waiting = next;
-  }
+  bool concluded = false;
+  const auto end = [&](Discovery* discovery) {
+    Waiting* waiting = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      waiting = std::exchange(*discovery, {}).waiting;
+    }
+    while (waiting != nullptr) {
+      // Once it is woken, it may be gone.
+      Waiting* const next = waiting->next;
+      waiting->concluded = concluded;
+      waiting->wakeup.set(Wakeup::Word::kDone).wake();
+      waiting = next;
+    }
+  };
+  // Also if memory runs out: others would wait for its end for ever.
+  const std::unique_ptr<Discovery, decltype(end)> ends(&discovery_of(target),
+                                                       end);
+  concluded = run_discovery(router_->part(target), patience);
   return true;
 }
 

@@ -153,6 +153,7 @@ class FakeRouter : public Router {
   std::unique_ptr<Task> discovery() override {
     if (no_discovery) return nullptr;
     ++discoveries;
+    if (starved.exchange(false)) throw std::bad_alloc();
     return std::make_unique<Discovery>(this);
   }
 
@@ -186,7 +187,8 @@ class FakeRouter : public Router {
 
   std::atomic<bool> known{true};
   std::atomic<bool> no_discovery{false};
-  std::atomic<bool> finds{true};  // discoveries end with the server known
+  std::atomic<bool> starved{false};  // the next discovery finds no memory
+  std::atomic<bool> finds{true};     // discoveries end with the server known
   std::atomic<bool> learns{false};
   std::atomic<bool> check{false};  // a check is due
   std::atomic<int> discoveries{0};

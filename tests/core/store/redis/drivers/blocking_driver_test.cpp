@@ -72,6 +72,17 @@ TEST(BlockingDriver, FindsOutWhereTheServerIs) {
   EXPECT_EQ(driver.router.discoveries, 1);
 }
 
+TEST(BlockingDriver, FindsOutAgainAfterMemoryRanOut) {
+  const RedisServer server;
+  Driver driver(server.port());
+  driver.router.known = false;
+  driver.router.starved = true;
+  EchoTask task("a");
+  EXPECT_THROW(driver.run(&task), std::bad_alloc);
+  EXPECT_TRUE(driver.answers("b"));
+  EXPECT_EQ(driver.router.discoveries, 2);
+}
+
 TEST(BlockingDriver, OneFindsOutForAll) {
   const RedisServer server;
   ChaosProxy proxy(server.port());
