@@ -1,5 +1,5 @@
 // The vectors of all algorithms except GCRA: each case is a limits.yaml and
-// requests with their times.  reference.py makes them.
+// requests with their times.  reference.py and lease_reference.py make them.
 
 #ifndef LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
 #define LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
@@ -25,7 +25,7 @@ inline constexpr const char* kAlgorithmFiles[] = {
     "sliding_tail", "sliding_tail_up",
     "leaky_step",   "token_bucket",
     "calendar",     "mixed",
-    "overrun"};
+    "overrun",      "leased"};
 
 struct AlgorithmCase {
   std::string file;

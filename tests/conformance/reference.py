@@ -666,7 +666,7 @@ def text_of(file):
     return head + ',\n "cases": [\n' + ",\n".join(lines) + "\n]}\n"
 
 
-def main():
+def main(files, program):
     parser = argparse.ArgumentParser()
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
@@ -678,8 +678,8 @@ def main():
         elif not path.exists() or path.read_text() != text:
             wrong.append(path.name)
     if wrong:
-        sys.exit(f"run tests/conformance/reference.py: {', '.join(wrong)}")
+        sys.exit(f"run tests/conformance/{program}: {', '.join(wrong)}")
 
 
 if __name__ == "__main__":
-    main()
+    main(files, "reference.py")

@@ -12,7 +12,7 @@ import { STORES } from './shared_files.mjs';
 const NAMES = [
   'fixed_window', 'fixed_window_first', 'sliding_log', 'sliding_window',
   'sliding_tail', 'sliding_tail_up', 'leaky_step', 'token_bucket', 'calendar',
-  'mixed', 'overrun'];
+  'mixed', 'overrun', 'leased'];
 
 function sameTime(ms, expected) {
   const ns = ms === -1 || ms === Infinity ? -1 : ms * 1e6;

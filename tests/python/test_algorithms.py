@@ -14,7 +14,7 @@ from limitree.testing import ManualClock
 FOLDER = pathlib.Path(__file__).parents[1] / "conformance"
 NAMES = ["fixed_window", "fixed_window_first", "sliding_log", "sliding_window",
          "sliding_tail", "sliding_tail_up", "leaky_step", "token_bucket",
-         "calendar", "mixed", "overrun"]
+         "calendar", "mixed", "overrun", "leased"]
 FILES = {name: json.loads((FOLDER / f"{name}.json").read_text())
          for name in NAMES}
 CASES = [pytest.param(file["base_ns"], case, id=f"{name}-{case['id']}")
@@ -71,9 +71,9 @@ def test_vector(base_ns, case, store):
             check(level, answer)
 
 
-def test_the_files_are_those_of_the_reference():
-    subprocess.run([sys.executable, FOLDER / "reference.py", "--check"],
-                   check=True)
+@pytest.mark.parametrize("program", ["reference.py", "lease_reference.py"])
+def test_the_files_are_those_of_the_reference(program):
+    subprocess.run([sys.executable, FOLDER / program, "--check"], check=True)
 
 
 def test_soft_requests_are_counted():
