@@ -102,8 +102,10 @@ constexpr const char* kSimulateFooter =
     "The traffic lasts six periods: bursts at the seam of two windows, then "
     "more than\nis allowed, a pause, a burst and somewhat less than is "
     "allowed.\n\n"
-    "Example:\n"
-    "  limitree simulate --algorithms all --svg algorithms.svg";
+    "With --lease, processes share one limit, and are asked at random.\n\n"
+    "Examples:\n"
+    "  limitree simulate --algorithms all --svg algorithms.svg\n"
+    "  limitree simulate --lease 100ms --count 1000 --period 1s";
 
 void add_step(CLI::App* app, TryStep* step) {
   add_path(app, &step->path);
@@ -202,13 +204,26 @@ void add_simulate(Commands* commands) {
   const auto [simulate, options] = commands->add<SimulateOptions>(
       "simulate", "Compare what algorithms admit of the same traffic",
       kSimulateFooter);
-  simulate
-      ->add_option("-a,--algorithms", options->algorithms,
-                   "all of them, or one (all)")
-      ->type_name("NAME");
+  const auto algorithms =
+      simulate
+          ->add_option("-a,--algorithms", options->algorithms,
+                       "all of them, or one (all)")
+          ->type_name("NAME");
   add_count(simulate, "--count", 1, 5000, &options->count,
             "requests allowed per period (100)");
   add_duration(simulate, "--period", &options->period_ns, "the period (10s)");
+  add_duration(simulate, "--lease", &options->lease_ns,
+               "show what leases of that time save");
+  simulate->add_flag("--ahead", options->ahead,
+                     "processes deny ahead: `ahead: true`");
+  add_count(simulate, "--processes", 1, 64, &options->processes,
+            "that share the limit (8)");
+  add_count(simulate, "--load", 1, 10'000, &options->load,
+            "requests, in percent of the limit (90)");
+  simulate->get_option("--lease")->excludes(algorithms);
+  for (const char* const name : {"--ahead", "--processes", "--load"}) {
+    simulate->get_option(name)->needs("--lease");
+  }
   simulate
       ->add_option("--svg", options->svg, "draw a picture into this file, or -")
       ->type_name("FILE");

@@ -97,6 +97,12 @@ struct SimulateOptions {
   std::int64_t count = 100;
   std::int64_t period_ns = 10'000'000'000;
   std::string svg;  // a file for the picture, "-": standard output
+
+  // Shows what leases of that time save, instead of algorithms; -1: does not.
+  std::int64_t lease_ns = -1;
+  bool ahead = false;
+  std::int64_t processes = 8;
+  std::int64_t load = 90;  // percent of the limit
 };
 
 struct PingOptions {

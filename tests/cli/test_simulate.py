@@ -46,6 +46,54 @@ def test_the_picture_of_the_docs_is_up_to_date():
             (ROOT / "docs" / "algorithms.svg").read_text())
 
 
+# ---- Leases ------------------------------------------------------------------
+
+
+def leases(*words):
+    """Returns requests, and what was admitted and asked without and with."""
+    lines = good("simulate", "--lease", "100ms", "--count", "1000", "--period",
+                 "1s", *words).splitlines()
+    numbers = [[int(word.replace(",", "")) for word in line.split()[-3:-1]]
+               for line in lines[2:]]
+    return int(lines[0].split()[0].replace(",", "")), *numbers
+
+
+def test_leases_save_round_trips_below_the_limit():
+    offered, without, leased = leases()
+    assert offered == 9000
+    assert without == [9000, 9000]
+    assert leased[0] == 9000
+    assert leased[1] <= 0.15 * 9000
+
+
+@pytest.mark.parametrize("load", ["110", "200", "1000"])
+def test_leases_are_never_over(load):
+    offered, without, leased = leases("--load", load, "--processes", "4")
+    assert offered == 100 * int(load)
+    # A burst, and what drains in ten seconds.
+    assert leased[0] <= without[0] <= 11_000
+    assert leased[0] >= 0.96 * without[0]
+    assert leased[1] <= without[1] <= offered
+
+
+def test_the_picture_of_leases_is_up_to_date():
+    assert (good("simulate", "--lease", "100ms", "--count", "1000", "--period",
+                 "1s", "--load", "120", "--svg", "-") ==
+            (ROOT / "docs" / "leases.svg").read_text())
+
+
+@pytest.mark.parametrize("words, message", [
+    (["--lease", "600ms"], "--lease must be from 1ms to half of --period"),
+    (["--lease", "0s"], "--lease must be from 1ms to half of --period"),
+    (["--lease", "100ms", "--count", "1"], "--lease needs a --count of 2"),
+    (["--lease", "100ms", "--algorithms", "gcra"], "--algorithms"),
+    (["--load", "120"], "--lease"),
+    (["--lease", "100ms", "--processes", "65"], "not a number from 1 to 64"),
+])
+def test_usage_of_leases(words, message):
+    assert message in bad(2, "simulate", "--period", "1s", *words)
+
+
 @pytest.mark.parametrize("words, message", [
     (["--algorithms", "sliding"], "no algorithm is called 'sliding'"),
     (["--period", "1us"], "--period must not be shorter than 1ms"),
