@@ -96,9 +96,8 @@ TEST(LeasesFailover, WhatIsHeldOutlastsThePrimary) {
   const auto buckets = [&](int server) {
     return fixture.server(server).cli({"HGETALL", "limitree:{job:alex}"});
   };
-  await("the replicas", [&] {
-    return buckets(1) == buckets(0) && buckets(2) == buckets(0);
-  });
+  await("the replicas",
+        [&] { return buckets(1) == buckets(0) && buckets(2) == buckets(0); });
   fixture.server(0).kill();
   for (std::int64_t i = 0; i < held; ++i) {
     ASSERT_TRUE(caller.ask(Operation::kAuthorize, kJob, 1)) << i;
