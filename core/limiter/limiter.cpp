@@ -13,6 +13,17 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
                       Plan* plan) const {
   const std::span<const PathCost> path_costs = costs.paths;
   const std::vector<Limit>& local = snapshot.local_limits;
+  const Counted counted{snapshot.units, snapshot.has_slots};
+  const bool simple = is_simple(counted, costs, plan->operation);
+  if (snapshot.has_rules)
+    plan->pressure = pressure_.load(std::memory_order_relaxed);
+  // Most requests: what follows would find nothing else to do.  No path of a
+  // tree has more than kMaxLevels.
+  if (simple && path_costs.size() == 1 && local.empty() &&
+      !snapshot.has_denials && acceptable(path_costs[0]) &&
+      path_costs[0].part == Part::kCharge) [[likely]] {
+    return snapshot.tree->match(path_costs[0].path, path_costs[0].cost, plan);
+  }
   const bool settles = is_about_hold(plan->operation);
   if (!local.empty()) plan->local_limits = local.data();
   if (path_costs.size() > kMaxPaths) return check_path_count(path_costs.size());
@@ -34,16 +45,13 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
       level.mode = mode_of(level.mode, path_costs[i].part);
     }
   }
-  const Counted counted{snapshot.units, snapshot.has_slots};
-  if (!is_simple(counted, costs, plan->operation)) [[unlikely]] {
+  if (!simple) [[unlikely]] {
     if (Status status = set_costs(counted, costs, plan); !status.ok()) {
       return status;
     }
   }
   if (snapshot.has_denials) [[unlikely]]
     plan_denials(plan);
-  if (snapshot.has_rules)
-    plan->pressure = pressure_.load(std::memory_order_relaxed);
   return path_costs.size() > 1 ? join_same_buckets(plan) : Status();
 }
 
@@ -100,6 +108,20 @@ void Limiter::count_held(const Plan& plan, Decision* decision) {
   }
   for (const Level& level : plan.levels) {
     decision->held += level.limit->holds() && level.verdict.charged ? 1 : 0;
+  }
+}
+
+[[gnu::always_inline]] inline void Limiter::record(const Snapshot& snapshot,
+                                                   const Plan& plan,
+                                                   const Decision& decision,
+                                                   Stripe* stripe) {
+  if (snapshot.has_holds) stripe->count_holds(plan, decision);
+  if (!is_asked(plan.operation)) return;
+  stripe->count(decision);
+  for (const Level& level : plan.levels) {
+    // Not by policy(), which checks the index.
+    Policy* const policy = snapshot.policies.data()[level.limit->index];
+    stripe->count(policy, level, !decision.limited);
   }
 }
 
@@ -163,16 +185,6 @@ void Limiter::record(const Snapshot& snapshot, const Plan& plan,
   if (!is_asked(plan.operation) && !snapshot.has_holds) return;
   Reader reader(this);
   record(snapshot, plan, decision, &reader.stripe());
-}
-
-void Limiter::record(const Snapshot& snapshot, const Plan& plan,
-                     const Decision& decision, Stripe* stripe) {
-  if (snapshot.has_holds) stripe->count_holds(plan, decision);
-  if (!is_asked(plan.operation)) return;
-  stripe->count(decision);
-  for (const Level& level : plan.levels) {
-    stripe->count(snapshot.policy(level), level, !decision.limited);
-  }
 }
 
 void Limiter::count_error() { Reader(this).stripe().count_error(); }

@@ -229,7 +229,7 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
   std::size_t i = 1;
   for (; i < path.size(); ++i) {
     if (child->node.children == kNoIndex) break;
-    const Children& from = nodes.children_of[child->node.children];
+    const Children& from = nodes.children_of.data()[child->node.children];
     std::string_view text = path[i];
     Segment::Kind kind = Segment::Kind::kExact;
     // Most children are literal names or "*".  For these, text and kind stay in
@@ -240,7 +240,7 @@ Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
     if (next != nullptr) {
       kind = nodes.exact_kind(from);
     } else if (from.only_any) {
-      next = &nodes.children[from.any];
+      next = nodes.children.data() + from.any;
       kind = Segment::Kind::kCaller;
     } else {
       Step step;
