@@ -68,9 +68,12 @@ using Segments = InlineVector<std::string_view, 12>;
 inline void append(const limitree_str* path, std::size_t size,
                    Segments* segments) {
   require(path != nullptr || size == 0, "path");
+  const std::size_t before = segments->size();
+  segments->resize(before + size);
+  std::string_view* const to = segments->data() + before;
   for (std::size_t i = 0; i < size; ++i) {
     require(path[i], "segment.data");
-    segments->emplace_back(path[i].data, path[i].size);
+    to[i] = view(path[i]);
   }
 }
 

@@ -44,21 +44,24 @@ struct Probe {
   // A TAT in the past is a full bucket, never a fuller one.  A TAT too far in
   // the future (the clock stepped back, the limit shrank) is an empty one: see
   // is_held().
-  debt = std::clamp(debt, Duration::zero(), rate.burst_offset());
+  // By value: std::clamp() would keep all three in memory.
+  const Duration most = rate.burst_offset();
+  if (debt < Duration::zero()) debt = Duration::zero();
+  if (debt > most) debt = most;
   const bool never = cost > rate.capacity;
   const Duration charge =
       rate.emission_interval * std::min(cost, rate.capacity);
-  const bool fits = !never && debt + charge <= rate.burst_offset();
+  const bool fits = !never && debt + charge <= most;
   return {debt, charge, fits, never};
 }
 
 // The verdict of a level whose bucket owes `debt` after the request: the debt
 // found, plus the charge if the level is charged.
 constexpr Verdict verdict(const Rate& rate, const Probe& found, Duration debt) {
-  const Duration wait =
-      found.never ? kNever
-                  : std::max(Duration::zero(),
-                             debt + found.charge - rate.burst_offset());
+  const Duration lacking = debt + found.charge - rate.burst_offset();
+  const Duration fitting =
+      lacking < Duration::zero() ? Duration::zero() : lacking;
+  const Duration wait = found.never ? kNever : fitting;
   return {
       .limited = !found.fits,
       .charged = debt != found.debt,

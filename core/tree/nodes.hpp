@@ -230,7 +230,7 @@ struct Roots {
     return names.find_exact(at, name);
   }
   const Root& root_of(const Child* found) const {
-    return all[static_cast<std::size_t>(found - names.children.data())];
+    return all.data()[found - names.children.data()];
   }
 };
 

@@ -143,13 +143,15 @@ class ShardLocks {
     return true;
   }
 
-  // Insertion sort without duplicates.
+  // Insertion sort without duplicates.  Moves while it compares: of a loop that
+  // only moves, the compiler makes a call of memmove().
   void insert(std::uint32_t shard, std::size_t* count) {
     auto& shards = work_->shards;
-    std::size_t at = *count;
-    while (at > 0 && shards[at - 1] >= shard) --at;
-    if (at < *count && shards[at] == shard) return;
-    for (std::size_t i = (*count)++; i > at; --i) shards[i] = shards[i - 1];
+    for (std::size_t i = 0; i < *count; ++i) {
+      if (shards[i] == shard) return;
+    }
+    std::size_t at = (*count)++;
+    for (; at > 0 && shards[at - 1] > shard; --at) shards[at] = shards[at - 1];
     shards[at] = shard;
   }
 

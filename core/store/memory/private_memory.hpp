@@ -33,15 +33,15 @@ class PrivateMemory {
     Waiter(bool /*at_once*/ = false, Duration /*since*/ = {}) {}  // NOLINT
   };
   bool lock(std::uint32_t shard, bool /*has_others*/, Waiter* /*waiter*/) {
-    shards_[shard].lock.lock();
+    shard_at(shard).lock.lock();
     return true;
   }
-  void unlock(std::uint32_t shard) { shards_[shard].lock.unlock(); }
+  void unlock(std::uint32_t shard) { shard_at(shard).lock.unlock(); }
   struct Time {
     Instant at;
   };
   static Time time_of(Instant now) { return {now}; }
-  Time& latest(std::uint32_t shard) { return shards_[shard].latest; }
+  Time& latest(std::uint32_t shard) { return shard_at(shard).latest; }
   void set_latest(std::uint32_t shard, Time time) { latest(shard) = time; }
   // The request must not take place before the last one.  It would find more
   // debt than there can be, as if the clock had stepped back, and give tokens
@@ -54,9 +54,9 @@ class PrivateMemory {
   static Status failure(const Waiter& /*waiter*/) { return {}; }  // never fails
   static Status full() { return {}; }  // goes on without the bucket
 
-  BucketTable& buckets(std::uint32_t shard) { return shards_[shard].table; }
+  BucketTable& buckets(std::uint32_t shard) { return shard_at(shard).table; }
   Place place(std::uint32_t shard) {
-    return {shards_[shard].table, cells_[shard].table};
+    return {shard_at(shard).table, cells_.get()[shard].table};
   }
 
   // Keeps the bytes of all logs below their maximum.
@@ -78,6 +78,9 @@ class PrivateMemory {
     BucketTable table{1};
   };
   static_assert(sizeof(Shard) == 64, "a decision reads one line of it");
+
+  // Without the check of operator[], which a decision would make five times.
+  Shard& shard_at(std::uint32_t i) { return shards_.get()[i]; }
 
   // Evicts logs until a thirty-second of their bytes is free, but none of
   // `keep`.  Returns whether one of them would deny.  The caller holds no lock
