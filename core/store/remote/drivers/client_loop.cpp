@@ -144,8 +144,7 @@ void ClientLoop::run() {
 }
 
 void ClientLoop::turn() {
-  began_ = steady_now();
-  now_ = time_.begin(began_);
+  now_ = time_.begin(steady_now());
   try {
     poll();
     add_started();
@@ -303,9 +302,10 @@ void ClientLoop::finish(Job* job) {
 }
 
 void ClientLoop::set_timer() {
-  time_.end(steady_now());
+  const Monotonic end = steady_now();
+  time_.end(end);
   const std::lock_guard lock(client_->mutex());
-  if (next_run_ <= began_) next_run_ = Monotonic::max();
+  if (next_run_ <= end) next_run_ = Monotonic::max();
   if (timers_.next() == Monotonic::max()) return;
   const std::optional<Monotonic> next =
       time_.want(std::min(timers_.next(), now_ + kBeatOfClient));

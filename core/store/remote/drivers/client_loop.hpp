@@ -92,8 +92,7 @@ class ClientLoop final : public TaskLoop, private ForkGuard {
 
   std::mutex run_mutex_;  // taken before the mutex of the client
   RunningTime time_;
-  Monotonic began_{};  // the present run
-  Monotonic now_{};    // the same in time_
+  Monotonic now_{};  // of the present run, in time_
   Timers timers_;
   std::vector<std::unique_ptr<Job>> jobs_;  // never fewer
   std::vector<Job*> free_;
