@@ -18,6 +18,17 @@
 #include "limiter/request_copy.hpp"
 
 namespace limitree {
+namespace {
+
+// A lease does not hide what has replaced the store.
+bool tells_less(Source a, Source b) {
+  const auto rank = [](Source source) {
+    return source == Source::kLease ? 1 : 2 * static_cast<int>(source);
+  };
+  return rank(a) < rank(b);
+}
+
+}  // namespace
 
 // One request.  The caller owns its plans, because a pending plan has a place
 // of its own.
@@ -123,7 +134,8 @@ void Limiter::EnvoyRequest::finish(const PlansOf<const Plan>& plans,
     if (status.name.empty()) continue;
     status.name = rules_.names[hits_.all()[status.hit].rule->limit.index];
   }
-  answer->source = std::max({hits.source, refunds.source, settlements.source});
+  answer->source =
+      std::max({hits.source, refunds.source, settlements.source}, tells_less);
   answer->holds = hits.operation == Operation::kReserve &&
                   std::ranges::any_of(hits.levels, [](const Level& level) {
                     return level.limit->holds() && level.verdict.charged;

@@ -85,6 +85,7 @@ inline void deny_by_lease(const LeaseSlot& slot, Instant now, Plan* plan) {
   judge(plan->operation, plan->levels.data(), plan->levels.size(), true);
   Level& level = plan->levels[slot.denied];
   level.verdict.limited = true;
+  level.applied = level.verdict.charged = false;
   level.verdict.remaining = std::min(level.verdict.remaining, level.cost - 1);
   plan->source = Source::kLease;
 }

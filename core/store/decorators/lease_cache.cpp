@@ -80,7 +80,6 @@ void LeaseCache::after_fork() {
 
 // What is held belongs to the parent.
 void LeaseCache::after_fork_in_child() {
-  ++forgets_;
   for (Shard& shard : shards_) shard.table.clear();
   after_fork();
 }
@@ -99,7 +98,9 @@ bool LeaseCache::read(const Plan& plan, Request* request) const {
   for (std::size_t i = 0; i < plan.levels.size(); ++i) {
     const Limit& limit = *plan.levels[i].limit;
     // Not all units are those of requests.
-    if (plan.levels[i].cost != request->units * limit.cost) return false;
+    if (plan.levels[i].cost != saturating_cost(request->units, limit.cost)) {
+      return false;
+    }
     request->lease = std::min(request->lease, limit.lease);
     request->ahead = request->ahead && limit.denies_ahead;
     add_to_shape(work.tags[i], &request->shape);
@@ -118,18 +119,19 @@ LeaseCache::Next LeaseCache::prepare(Plan* plan, Checkpoint* checkpoint) {
     return Next::kPassOn;
   if (plan->operation == Operation::kRefund) {
     forget(*plan);
-    *checkpoint = {clock_.now(), forgets_.load()};
+    *checkpoint = {clock_.now(), 0};
     return Next::kWatch;
   }
   Request request;
   if (!read(*plan, &request)) return Next::kPassOn;
-  *checkpoint = {clock_.now(), forgets_.load()};
-  return spend(request, checkpoint->at, plan);
+  *checkpoint = {clock_.now(), 0};
+  return spend(request, plan, checkpoint);
 }
 
 // Decides *plan by units that are held, or says what to ask for.
-LeaseCache::Next LeaseCache::spend(const Request& request, Instant now,
-                                   Plan* plan) {
+LeaseCache::Next LeaseCache::spend(const Request& request, Plan* plan,
+                                   Checkpoint* checkpoint) {
+  const Instant now = checkpoint->at;
   // Callers with a pause of more than this are not worth remembering.
   const Duration stays = 2 * request.lease;
   Shard& shard = shard_of(request.tag);
@@ -146,6 +148,7 @@ LeaseCache::Next LeaseCache::spend(const Request& request, Instant now,
     fresh.over_at = saturating_add(now, stays);
     fresh.since = now;
     fresh.processes = LeaseSlot::kOne;
+    fresh.epoch = ++shard.epochs;
     fresh.count(now, request.lease, request.units);
     if (slot != nullptr) {
       *slot = fresh;
@@ -180,6 +183,7 @@ LeaseCache::Next LeaseCache::spend(const Request& request, Instant now,
     return Next::kPassOn;
   }
   slot->asked_until = saturating_add(now, request.lease);
+  checkpoint->generation = slot->epoch;
   plan->lease.most = wanted;
   plan->lease.parts = slot->parts(request.ahead);
   return Next::kWatch;
@@ -220,6 +224,9 @@ void LeaseCache::deny_ahead(const Request& request, const Plan& plan,
 bool LeaseCache::take(bool failed, const Checkpoint& checkpoint, Plan* plan) {
   Request request;
   if (!read(*plan, &request)) return false;
+  // The guard of the store may have answered in its place.
+  failed = failed || plan->source == Source::kLocal ||
+           plan->source == Source::kAllow || plan->source == Source::kDeny;
   const bool good = !failed && plan->source == Source::kStore;
   const std::int64_t granted = good ? plan->lease.granted : 0;
   const Instant now = clock_.now();
@@ -232,11 +239,12 @@ bool LeaseCache::take(bool failed, const Checkpoint& checkpoint, Plan* plan) {
   // held.
   slot->asked_until =
       failed ? saturating_add(now, request.lease / 4) : kLongAgo;
-  if (forgets_.load() != checkpoint.generation) return false;
+  if (slot->epoch != checkpoint.generation) return false;
   if (good) learn(request, *plan, checkpoint.at, now, slot);
   if (granted > 0) {
     const Instant end = end_of_lease(*plan, checkpoint.at, request.lease);
-    if (end > now) slot->add(now, {end, granted});
+    // A clock of the program may have stepped back.
+    if (end > now && now >= checkpoint.at) slot->add(now, {end, granted});
   }
   const bool known = good || plan->source == Source::kDenyCache;
   if (known) deny_ahead(request, *plan, now, slot);
@@ -336,21 +344,21 @@ Status LeaseCache::reset(const Plan& plan) {
 }
 
 // Forgets the units of the paths that end with a level of `plan`, and what is
-// on its way for any.
+// on its way for them.
 void LeaseCache::forget(const Plan& plan) {
-  ++forgets_;
   ShardWork<0> work(plan.levels.size());
   hash_levels(seed_, plan, &work);
   for (const std::uint64_t tag : work.tags) {
     Shard& shard = shard_of(tag);
     const std::lock_guard lock(shard.lock);
     LeaseSlot* const slot = shard.table.find(tag);
-    if (slot != nullptr) slot->over_at = kLongAgo;
+    if (slot == nullptr) continue;
+    slot->over_at = kLongAgo;
+    slot->epoch = ++shard.epochs;
   }
 }
 
 void LeaseCache::clear() {
-  ++forgets_;
   for (Shard& shard : shards_) {
     const std::lock_guard lock(shard.lock);
     shard.table.clear();

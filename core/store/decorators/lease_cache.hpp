@@ -24,7 +24,6 @@
 #define LIMITREE_STORE_DECORATORS_LEASE_CACHE_HPP
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 
@@ -64,6 +63,7 @@ class LeaseCache final : public StoreDecorator, private ForkGuard {
   struct alignas(64) Shard {
     SpinLock lock;
     LeaseTable table{1};
+    std::uint32_t epochs = 0;
     std::int64_t leased = 0;  // units
     std::int64_t used = 0;
   };
@@ -90,7 +90,7 @@ class LeaseCache final : public StoreDecorator, private ForkGuard {
 
   Next prepare(Plan* plan, Checkpoint* checkpoint);
   bool read(const Plan& plan, Request* request) const;
-  Next spend(const Request& request, Instant now, Plan* plan);
+  Next spend(const Request& request, Plan* plan, Checkpoint* checkpoint);
   static void deny_ahead(const Request& request, const Plan& plan, Instant now,
                          LeaseSlot* slot);
   static void learn(const Request& request, const Plan& plan, Instant asked,
@@ -103,8 +103,6 @@ class LeaseCache final : public StoreDecorator, private ForkGuard {
   const Clock clock_;
   const SipHash seed_;
   std::array<Shard, kShards> shards_;
-  // Raised before a lock is taken to forget, compared while one is held.
-  std::atomic<std::uint64_t> forgets_{0};
 };
 
 }  // namespace limitree

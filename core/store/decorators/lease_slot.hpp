@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "base/lease.hpp"
+#include "base/plan.hpp"
 #include "base/time.hpp"
 
 namespace limitree {
@@ -42,6 +43,9 @@ struct LeaseSlot {
   // store, so that there is more to take at once.
   Instant denied_until;
   std::uint32_t denied;
+
+  // What was asked for in another epoch is not taken.
+  std::uint32_t epoch;
 
   // The bucket of each level, if nobody else came: when it is full again or
   // its window ends, and the units in the window.
@@ -98,7 +102,9 @@ struct LeaseSlot {
   void add_taken(std::int64_t cost, Duration unit) {
     taken = static_cast<std::uint32_t>(std::min<std::int64_t>(
         taken + std::min(cost, 2 * kMaxLeased), UINT32_MAX / kOne));
-    full_at = saturating_add(full_at, unit * std::min(cost, kMaxLeased));
+    const std::int64_t more =
+        saturating_cost(unit.count(), std::min(cost, kMaxLeased));
+    full_at = saturating_add(full_at, Duration(more));
   }
 
   // Learns that the last bucket was to be full at `found`, before it was

@@ -254,7 +254,10 @@ Decision::Step Decision::decide() {
     for (FamilyItem& family : families_) forget_levels(&family);
   } else {
     // What an earlier attempt has charged for units may not be as much.
-    if (has_charged()) plan_->lease.most = 0;
+    // Nor does a clock that is behind know when a window ends for others.
+    if (has_charged() || (now_ > read_at_ && !plan_->all_plain())) {
+      plan_->lease.most = 0;
+    }
     status_ = decide_levels();
   }
   for (FamilyItem& family : families_) {

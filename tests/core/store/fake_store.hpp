@@ -49,7 +49,10 @@ class FakeStore final : public Store {
     ++asked;
     if (while_asked) while_asked();
     if (!grants) plan->lease.most = 0;
-    return failure.ok() ? memory.decide(plan) : Status(failure.error());
+    if (!failure.ok()) return Status(failure.error());
+    Status status = memory.decide(plan);
+    if (replaced_by != Source::kStore) plan->source = replaced_by;
+    return status;
   }
   bool start(Pending* pending, Status* status) override {
     if (answers_later) {
@@ -87,7 +90,8 @@ class FakeStore final : public Store {
   Status failure;
   std::function<void()> while_asked;
   bool answers_later = false;
-  bool grants = true;  // units of leases
+  bool grants = true;                   // units of leases
+  Source replaced_by = Source::kStore;  // as a guarded store says
   std::deque<Pending*> queue;
   std::size_t room = SIZE_MAX;  // in the queue
 };

@@ -291,6 +291,37 @@ TEST_F(LeaseCacheTest, WhatIsOnItsWayDuringAResetIsNotTaken) {
   EXPECT_EQ(held(), 0);
 }
 
+TEST_F(LeaseCacheTest, WhatIsOnItsWayDuringARefundOfAnotherPathIsTaken) {
+  warm_up();
+  spend_most();
+  store->answers_later = true;
+  PendingRequest asks(Operation::kAuthorize, limit, "a");
+  Status status;
+  ASSERT_FALSE(cache.start(&asks, &status));
+  store->answers_later = false;
+  const std::unique_ptr<StoreLoop> loop = cache.new_loop();
+  decide("b", 1, Operation::kRefund);
+  loop->run();
+  EXPECT_EQ(asks.answers, 1);
+  EXPECT_GT(held(), 10 + 4);
+}
+
+// Its end would be an hour away.
+TEST_F(LeaseCacheTest, WhatIsOnItsWayWhileTheClockStepsBackIsNotTaken) {
+  warm_up();
+  spend_most();
+  store->answers_later = true;
+  PendingRequest asks(Operation::kAuthorize, limit, "a");
+  Status status;
+  ASSERT_FALSE(cache.start(&asks, &status));
+  store->answers_later = false;
+  const std::unique_ptr<StoreLoop> loop = cache.new_loop();
+  clock.advance(-std::chrono::hours(1));
+  decide();
+  loop->run();
+  EXPECT_EQ(held(), 0);
+}
+
 TEST_F(LeaseCacheTest, AnswersInALoopAreTaken) {
   warm_up();
   spend_most();
@@ -333,6 +364,20 @@ TEST_F(LeaseCacheTest, IsSpentToItsEndWhileTheStoreIsAway) {
   EXPECT_LE(store->asked, 2);
   EXPECT_EQ(code(), Code::kStoreUnavailable);
   EXPECT_EQ(cache.stats().lease_lost, 0);
+}
+
+// What has replaced it comes after what is held.
+TEST_F(LeaseCacheTest, IsSpentToItsEndWhileTheStoreIsReplaced) {
+  warm_up();
+  const std::int64_t before = held();
+  ASSERT_GT(before, 10);
+  store->replaced_by = Source::kAllow;
+  store->asked = 0;
+  for (std::int64_t i = 0; i < before; ++i) {
+    ASSERT_EQ(decide().source, Source::kLease) << i;
+  }
+  EXPECT_LE(store->asked, 2);
+  EXPECT_EQ(decide().source, Source::kAllow);
 }
 
 // Others have taken all the rest.
