@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -236,8 +237,13 @@ inline void Pending::complete(Status status) {
   while (!wrappers_.empty()) {
     const Wrapper wrapper = wrappers_.back();
     wrappers_.pop_back();
-    status = wrapper.store->answered(kind_, &plan_, std::move(status),
-                                     wrapper.checkpoint);
+    try {
+      status = wrapper.store->answered(kind_, &plan_, std::move(status),
+                                       wrapper.checkpoint);
+    } catch (const std::bad_alloc&) {
+      // It must be answered, and so must those after it.
+      status = Status(Code::kOutOfMemory, "no memory");
+    }
   }
   finished(std::move(status));
 }

@@ -301,24 +301,26 @@ void Pipeline::answer(Reply reply) {
 bool Pipeline::send_text(std::unique_ptr<Joint>* joint) {
   if (*joint == nullptr) return false;
   const std::size_t before = (*joint)->size();
+  in_flight_ -= before;  // if memory runs out, deadlines end its calls
   const bool again = (*joint)->write_text();
-  in_flight_ -= before - (*joint)->size();
-  if (!again) return false;
-  Joint* const command = joint->get();
-  append(command, std::move(*joint));
-  return true;
+  const std::size_t count = (*joint)->size();
+  if (again) {
+    Joint* const command = joint->get();
+    append(command, std::move(*joint));
+  }
+  in_flight_ += count;
+  return again;
 }
 
 // The server is a cluster that was not configured as one, or a proxy that hides
 // one: it has not carried out anything, and takes the commands one by one.
 void Pipeline::take_apart(const Joint& joint) {
   joins_ = false;
+  in_flight_ -= joint.size();
   for (Command* const command : joint.commands()) {
-    if (command != nullptr) {
-      append(command, nullptr);
-    } else {
-      --in_flight_;
-    }
+    if (command == nullptr) continue;
+    append(command, nullptr);
+    ++in_flight_;
   }
 }
 

@@ -331,7 +331,12 @@ void Channel::post(std::string_view bytes, Monotonic at) {
   if (posted_->due || posted_->answered.load(std::memory_order_relaxed)) return;
   posted_->words = bytes;
   posted_->due = true;
-  connection_.push(posted_.get(), false, now);
+  try {
+    connection_.push(posted_.get(), false, now);
+  } catch (...) {
+    posted_->due = false;
+    throw;
+  }
   connection_.flush();
 }
 

@@ -7,7 +7,6 @@
 #include "store/remote/drivers/attempt.hpp"
 
 namespace limitree::remote {
-
 namespace {
 
 // More of them could not be answered within a usual deadline.
@@ -220,14 +219,15 @@ void EventDriver::wait_for_route(Job* job) {
 void EventDriver::end_discovery(Discovery* discovery) {
   free_job(std::exchange(discovery->job, nullptr));
   discovery->task.reset();
-  Queue waiting = std::exchange(discovery->waiting, {});
-  while (Job* const job = waiting.pop()) {
-    Node* const node = router_->route(job->task->target());
-    if (node != nullptr) {
+  const Job* const last = discovery->waiting.last;
+  while (Job* const job = discovery->waiting.pop()) {
+    job->state = Job::State::kTaken;  // if memory runs out: until its deadline
+    if (Node* const node = router_->route(job->task->target())) {
       send_to(job, node);
     } else {
       job->complete(no_route(discovery->router->discovery_failure()));
     }
+    if (job == last) break;
   }
 }
 
@@ -374,10 +374,10 @@ void EventDriver::check(Node* node) {
   if (due.node == nullptr || !due.node->health().may_try(real_now_)) return;
   Link* const link = link_of(due.node);
   if (link->check.due || !link->connection.prepare(now_, false)) return;
-  link->check.due = true;
   link->check.words = due.bytes;
   touch(link);
   link->connection.push(&link->check, false, now_);
+  link->check.due = true;  // not if memory has run out
 }
 
 void EventDriver::checked() {

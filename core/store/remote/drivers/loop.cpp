@@ -102,6 +102,9 @@ void Loop::take() {
     const std::lock_guard lock(start_mutex_);
     taken_.swap(started_);
     woken_ = false;
+  } else {
+    const std::lock_guard lock(start_mutex_);
+    poller_->wake();  // the next run takes what was started since
   }
   while (added_ < taken_.size()) {
     Started& one = taken_[added_];
