@@ -170,9 +170,17 @@ export async function isRefused(
   socket.on('error', () => undefined);
   const response = new (http().ServerResponse)(request);
   response.shouldKeepAlive = false;
-  response.assignSocket(socket as Socket);
-  response.once('finish', () => { socket.end(); });
-  return limited(request, response);
+  try {
+    response.assignSocket(socket as Socket);
+  } catch {  // the answer to an earlier request is still due
+    socket.destroy();
+    return true;
+  }
+  // The client may never close its half.
+  response.once('finish', () => { (socket as Socket).destroySoon(); });
+  const isOver = await limited(request, response);
+  if (!isOver) response.detachSocket(socket as Socket);
+  return isOver;
 }
 
 export default rateLimit;

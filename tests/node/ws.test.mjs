@@ -246,6 +246,69 @@ describe('connections', () => {
   });
 });
 
+/** Sends bytes; returns the client, and a server that `upgraded` is told of. */
+async function asked(bytes, upgraded, answer = () => {}) {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  server.on('upgrade', upgraded);
+  await once(server, 'listening');
+  const client = connect({ port: server.address().port, host: '127.0.0.1',
+                           allowHalfOpen: true });
+  client.on('error', () => {});
+  client.write(bytes);
+  return { client, server };
+}
+
+const UPGRADE = 'GET / HTTP/1.1\r\nHost: here\r\nConnection: upgrade\r\n' +
+  'Upgrade: websocket\r\n\r\n';
+
+describe('an upgrade that is refused', () => {
+  it('keeps no socket, though the client does not close', async () => {
+    const limited = rateLimit({ limit: 1, cost: 2, ...key });
+    let socket;
+    const { client, server } = await asked(UPGRADE, async (request, its) => {
+      socket = its;
+      assert.equal(await isRefused(limited, request, its), true);
+    });
+    const [answer] = await once(client, 'data');
+    assert.match(String(answer), /^HTTP\/1.1 429 /);
+    await until(() => socket.destroyed);
+    client.destroy();
+    server.close();
+    await limited.close();
+  });
+
+  it('may come while an earlier answer is due', async () => {
+    const limited = rateLimit({ limit: 9, ...key });
+    let refused;
+    const { client, server } = await asked(
+      `GET /slow HTTP/1.1\r\nHost: here\r\n\r\n${UPGRADE}`,
+      async (request, socket) => {
+        refused = await isRefused(limited, request, socket);
+      });
+    await until(() => refused !== undefined);
+    assert.equal(refused, true);
+    client.destroy();
+    server.close();
+    server.closeAllConnections();
+    await limited.close();
+  });
+
+  it('may be limited by two', async () => {
+    const [first, second] = [1, 2].map(
+      (cost) => rateLimit({ limit: 1, cost, ...key }));
+    const found = [];
+    const { client, server } = await asked(UPGRADE, async (request, socket) => {
+      found.push(await isRefused(first, request, socket));
+      found.push(await isRefused(second, request, socket));
+    });
+    await until(() => found.length === 2);
+    assert.deepEqual(found, [false, true]);
+    client.destroy();
+    server.close();
+    await Promise.all([first.close(), second.close()]);
+  });
+});
+
 it('a client that goes is no failure', async () => {
   const limiter = new Limiter({ limits: { schema: { key: { limits: {
     concurrent: 1, hold: '30s' } } } } });
