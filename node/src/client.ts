@@ -38,7 +38,7 @@ export function wayOf(client: unknown, name = 'store.client'): Way {
     if (has('sendCommand')) return nodeRedisWay(client as never);
   }
   throw invalidArgument(`${name} must be a client of ioredis or ` +
-    `node-redis, is ${shown(client)}`);
+    `node-redis, is ${typeof client === 'string' ? 'a text' : shown(client)}`);
 }
 
 function ioredisWay(client: {
@@ -214,6 +214,16 @@ interface Store {
 export function checkClientStore(store: object): void {
   checkNames(store, ['client'], '{client: redis}');
   wayOf((store as ClientStore).client);
+}
+
+/** Refuses a store that is neither a URL nor has a client. */
+export function checkLimiterStore(store: unknown): void {
+  if (store === undefined || typeof store === 'string') return;
+  if (typeof store !== 'object' || store === null) {
+    throw invalidArgument('store must be a URL such as ' +
+      `"redis://127.0.0.1", or { client }, is ${shown(store)}`);
+  }
+  checkClientStore(store);
 }
 
 /** Reads the options of a store, which may be one with a client. */

@@ -5,6 +5,7 @@ import type {
   ClientRateLimitInfo, IncrementResponse, Options, Store,
 } from 'express-rate-limit';
 
+import { checkLimiterStore } from './client.js';
 import { timeOf, wholeMs } from './clock.js';
 import type { Clock } from './clock.js';
 import type { Decision } from './decision.js';
@@ -66,6 +67,7 @@ export class LimitreeStore implements Store {
   /** Throws ConfigError for an unknown option. */
   constructor(options: LimitreeStoreOptions = {}) {
     checkStoreNames(options);
+    checkLimiterStore(options.store);
     this.#options = options;
     this.#clock = options.clock ?? (() => Date.now());
     this.prefix = options.prefix ?? 'limitree:';

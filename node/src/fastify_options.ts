@@ -11,6 +11,7 @@ import type { Maybe } from './web/maybe.js';
 import { refuse } from './web/refuse.js';
 import type { HeaderNames, WebOptions } from './web/options.js';
 import type { WebStore } from './web/own_store.js';
+import type { StoreName } from './stores.js';
 
 /** The hooks that can decide; later ones know more about the request. */
 export type Hook =
@@ -123,7 +124,7 @@ export interface FastifyOptions extends FastifyRouteOptions {
    * a route.  Default true.
    */
   readonly global?: boolean | undefined;
-  readonly store?: string | WebStore | FastifyStoreClass | undefined;
+  readonly store?: StoreName | WebStore | FastifyStoreClass | undefined;
   /** Another name for `maxBuckets`. */
   readonly cache?: number | undefined;
   /** Another name for `prefix`. */

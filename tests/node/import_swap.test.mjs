@@ -80,15 +80,31 @@ describe('what require() and import return', () => {
 });
 
 describe('limitree/express-rate-limit', () => {
-  it('says that a client is no store of counts', () => {
+  it('says what is no client, and not what may be secret', () => {
     const store = { client: new Map() };
-    for (const [make, message] of [
-      [() => new erl.LimitreeStore({ store }),
-       /must be a URL .*, is an object/],
-      [() => new RateLimiterRedis({ points: 1, duration: 1, store }),
-       /must be a URL .*, is an object/],
-      [() => erl.rateLimit({ store }), /give limiter: new Limiter\(\{/]]) {
-      assert.throws(make, message);
+    const text = 'redis://:s3cret@here';
+    for (const make of [
+      () => new erl.LimitreeStore({ store }), () => erl.rateLimit({ store }),
+      () => new RateLimiterRedis({ points: 1, duration: 1, store }),
+      () => new RateLimiterRedis({ points: 1, duration: 1, storeClient: text }),
+      () => new erl.LimitreeStore({ store: { client: text } })]) {
+      assert.throws(make, ({ message }) => !message.includes('s3cret') &&
+                    /must be a client of ioredis or node-redis/.test(message));
+    }
+    assert.throws(() => new erl.LimitreeStore({ store: 5 }), /must be a URL/);
+  });
+
+  it('asks by the client if a URL cannot say all of it', async () => {
+    for (const options of [
+      { socket: { host: 'here', tls: true, ca: 'text' } },
+      { tls: { ca: 'text' } }, { sentinels: [] },
+      { credentialsProvider: {} }]) {
+      let asked = 0;
+      const sendCommand = async () => { ++asked; throw new Error('no'); };
+      const limiter = new RateLimiterRedis({
+        points: 1, duration: 1, storeClient: { options, sendCommand } });
+      await assert.rejects(limiter.consume('a'));
+      assert.equal(asked > 0, true, JSON.stringify(options));
     }
   });
 

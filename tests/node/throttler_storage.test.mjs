@@ -47,7 +47,8 @@ describe('the counts', () => {
     const { timeToBlockExpire } = await count('a', 1, Infinity);
     assert.equal(timeToBlockExpire, 365 * 86_400);
     await storage.onApplicationShutdown();
-    assert.throws(() => timed({ store: { client: {} } }), /must be a URL/);
+    assert.throws(() => timed({ store: { client: {} } }),
+                  /must be a client of ioredis/);
   });
 
   it('block a client for as long as is said', async () => {

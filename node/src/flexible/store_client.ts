@@ -31,13 +31,24 @@ function encoded(value: unknown): string {
     : encodeURIComponent(String(value));
 }
 
+/** What node-redis has beside `tls: true` that is not about certificates. */
+const OF_SOCKET = ['host', 'port', 'path', 'tls', 'family', 'connectTimeout',
+  'socketTimeout', 'keepAlive', 'keepAliveInitialDelay', 'noDelay',
+  'reconnectStrategy'];
+
 /** Whether there is more to know of its server than a URL says. */
 function isPlain(options: ClientOptions): boolean {
-  const { tls, socket: { tls: other = tls } = {} } = options;
-  const hasWays = typeof other === 'object' && other !== null &&
-    Object.keys(other).length > 0;
-  return !hasWays && options.sentinels == null &&
-    options.credentialsProvider == null;
+  const { tls, socket = {} } = options;
+  const { tls: other = tls } = socket;
+  const hasWays = typeof other === 'object' && other !== null
+    ? Object.keys(other).length > 0
+    : Boolean(other) &&
+      Object.keys(socket).some((name) => !OF_SOCKET.includes(name));
+  // node-redis makes a provider of a user and a password itself.
+  const { username, password, credentialsProvider, sentinels } = options;
+  const logsIn = credentialsProvider == null || username != null ||
+    password != null;
+  return !hasWays && sentinels == null && logsIn;
 }
 
 /**

@@ -1,6 +1,7 @@
 // A storage for those that keep @nestjs/throttler: its counts, in the memory of
 // this process, in a file that processes share, or in Redis.
 
+import { checkLimiterStore } from '../client.js';
 import type { Clock } from '../clock.js';
 import type { StoreOptions } from '../limits.js';
 import type { Path } from '../paths.js';
@@ -86,6 +87,7 @@ export class LimitreeThrottlerStorage {
   /** Throws ConfigError for an unknown option. */
   constructor(options: StorageOptions = {}) {
     checkStoreNames(options);
+    checkLimiterStore(options.store);
     const { clock, logger } = options;
     this.#tree = new PlainTree({ ...webStoreOptionsOf(options), clock });
     this.#log = this.#counter('hits', 'sliding_log', logger);

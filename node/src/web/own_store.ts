@@ -79,10 +79,6 @@ export function checkStore(store: WebStore | OldWebStore): void {
     .find((name) => !isMethod(name)) ?? ['init', 'get', 'shutdown']
     .find((name) => methods[name] !== undefined && !isMethod(name));
   if (wrong === undefined) return;
-  if (methods['client'] !== undefined) {
-    refuse('store: { client } is for a Limiter: give limiter: new Limiter({ ' +
-      'limits, store: { client } }), and path');
-  }
   refuse('store must be a URL such as "redis://127.0.0.1", or a store of ' +
     `express-rate-limit: the object has no ${wrong}()`);
 }
