@@ -64,7 +64,7 @@ def _seconds(text: str, now: float) -> float:
     try:
         date = email.utils.parsedate_tz(text)
         return 0.0 if date is None else email.utils.mktime_tz(date) - now
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, IndexError):
         return 0.0
 
 

@@ -42,6 +42,9 @@ class LimitAdapter(HTTPAdapter):
                                   path, max_wait, max_queue)
         super().__init__(**options)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("an adapter with limits cannot be pickled or copied")
+
     def send(self, request: requests.PreparedRequest, *args: Any,
              **options: Any) -> requests.Response:
         """Wait for the turn of `request`, and send it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import copy
 import email.utils
 import http.server
 import pickle
@@ -156,6 +157,7 @@ def test_retry_after_is_obeyed(library, server, status):
 @pytest.mark.parametrize("status, wait", [
     (429, None), (429, "soon"), (503, "-5"), (429, "0"), (200, "100"),
     (500, "100"), (429, "1, 2"), (429, "Mon, 99 Foo 2000 00:00:00 GMT"),
+    (429, "Mon, 1 Jan , 00:00:00 GMT"),
     (429, "Wed, 21 Oct 2015 07:28:00 GMT")])
 def test_other_answers_do_not_pause(library, server, clock, status, wait):
     server.answers.append((status, wait))
@@ -224,6 +226,15 @@ def test_a_queue_is_bounded(server):
             with pytest.raises(asyncio.CancelledError):
                 await waiting
     asyncio.run(ask())
+
+
+def test_an_adapter_is_not_copied():
+    """A copy would count by itself, or have no limits at all."""
+    with requests.Session() as session:
+        session.mount("http://", limitree.requests.LimitAdapter("1/hour"))
+        for copied in pickle.dumps, copy.deepcopy:
+            with pytest.raises(TypeError, match="cannot be pickled or copied"):
+                copied(session)
 
 
 def test_a_redirect_is_a_call(server, clock):
