@@ -39,6 +39,7 @@ if not settings.configured:
                   **json.loads(os.environ.get("LIMITREE_TEST", "{}"))})
     django.setup()
 
+from django.contrib.syndication.views import Feed  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402
 from django.core.handlers.wsgi import WSGIHandler  # noqa: E402
 from django.http import (  # noqa: E402
@@ -179,6 +180,22 @@ class OfMethod(View):
         return HttpResponse("got")
 
 
+class First(View):
+    def get(self, request):
+        return HttpResponse("got")
+
+
+class Second(First):
+    pass
+
+
+class News(Feed):
+    title, link, description = "News", "/news", "Nothing"
+
+    def items(self):
+        return []
+
+
 @method_decorator(ratelimit("user", who, "trade"), name="dispatch")
 class AsyncClass(View):
     async def get(self, request):
@@ -208,6 +225,9 @@ urlpatterns = [
     path("class", OfClass.as_view()),
     path("class/other", OtherClass.as_view()),
     path("class/method", OfMethod.as_view()),
+    path("class/first", First.as_view()),
+    path("class/second", Second.as_view()),
+    path("news", News()),
     path("async/class", AsyncClass.as_view()),
 ]
 

@@ -141,6 +141,17 @@ def test_views_without_limits_of_their_own(is_async):
         assert get(is_async=is_async).status_code == 503
 
 
+def test_views_of_classes_and_objects_count_alone():
+    with limits(VIEW_DEFAULT="2/h"):
+        for url, name in [("/class/first", "First"),
+                          ("/class/second", "Second"), ("/news", "News")]:
+            answer = get(url)
+            assert answer.status_code == 200
+            assert f'"view:django_site.{name}/*/2/1h";r=1' in answer[
+                "RateLimit"]
+            assert allowed(url, times=2) == 1
+
+
 def test_settings_change_at_once():
     client = Client()
     with limits(DEFAULT="1/m"):

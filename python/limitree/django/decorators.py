@@ -209,4 +209,7 @@ def group_of(view: Callable[..., Any]) -> str:
         method = view.func
         kind = type(getattr(method, "__self__", method))
         return f"{kind.__module__}.{kind.__qualname__}.{method.__name__}"
-    return f"{view.__module__}.{view.__qualname__}"
+    found: Any = getattr(view, "view_class", view)
+    if not hasattr(found, "__qualname__"):  # an object, such as a Feed
+        found = type(found)
+    return f"{found.__module__}.{found.__qualname__}"
