@@ -188,6 +188,32 @@ async def test_a_line_that_is_full(anyio_backend):
     await FastAPILimiter.close()
 
 
+@pytest.mark.anyio
+async def test_all_lines_together_are_bounded(anyio_backend):
+    """A client that has gone waits in the line of each URL it has asked."""
+    site = Site(None)
+    site.route(RateLimiter(Limiter(Rate(1, Duration.WEEK)), blocking=True,
+                           max_queue=2),
+               url="/items/{name}", function=lambda name: name)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(site.app),
+                                 base_url="http://test") as client:
+        urls = [f"/items/{name}" for name in "abc"]
+        for url in urls:
+            assert (await client.get(url)).status_code == 200
+        for name in "de":  # those who go leave their places
+            asking = {asyncio.create_task(client.get(url)) for url in urls}
+            done, waiting = await asyncio.wait(
+                asking, timeout=30, return_when=asyncio.FIRST_COMPLETED)
+            assert [one.result().status_code for one in done] == [429]
+            # Who need not wait is let in as ever.
+            answer = await client.get(f"/items/{name}")
+            assert answer.status_code == 200
+            for one in waiting:
+                one.cancel()
+            await asyncio.wait(waiting)
+    await FastAPILimiter.close()
+
+
 def test_messages_of_a_websocket(site):
     @site.app.websocket("/ws")
     async def chat(websocket: WebSocket):

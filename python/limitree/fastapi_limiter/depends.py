@@ -35,7 +35,7 @@ class RateLimiter(RateLimit):
     The limits are those of `limiter`, or `times` requests in a window that
     begins with the first.  They count for each caller, by `identifier`, and
     for each URL of a route.  With `blocking`, the request waits for its turn,
-    unless `max_queue` others wait for the same.
+    unless `max_queue` others wait, of all callers and URLs.
     """
 
     def __init__(self, limiter: Any = None,
@@ -51,6 +51,7 @@ class RateLimiter(RateLimit):
         self._callback = callback
         self._blocking = blocking
         self._max_queue = max_queue
+        self._waiting = 0
         self._has_times = limiter is None
         self.__signature__ = inspect.Signature([
             inspect.Parameter("request", _KIND, annotation=Request),
@@ -76,8 +77,13 @@ class RateLimiter(RateLimit):
                     callback: Callable[..., Any], told: tuple[Any, ...]) -> Any:
         site = FastAPILimiter.site(self._has_times)
         try:
-            if self._blocking:
-                await self._wait(site, connection, key)
+            # Clients that have gone still wait, so all together are bounded.
+            if self._blocking and self._waiting < self._max_queue:
+                self._waiting += 1
+                try:
+                    await self._wait(site, connection, key)
+                finally:
+                    self._waiting -= 1
             else:
                 await self._decide(site, connection, key, {})
         except LimitExceeded as error:
