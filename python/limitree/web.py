@@ -77,8 +77,13 @@ def is_one_of(paths: Iterable[str]) -> Callable[[str], bool]:
 
 
 def counted_as(method: str) -> str:
-    """Return the method that a request counts as: HEAD counts as GET."""
-    return "GET" if method == "HEAD" else method
+    """Return the method that a request counts as: HEAD counts as GET.
+
+    Clients may invent methods, and must not get a bucket for each.
+    """
+    if method == "HEAD":
+        return "GET"
+    return method if method in METHODS or method in ("WS", "RPC") else "OTHER"
 
 
 def did_you_mean(name: str, known: Iterable[str], prefix: str = "") -> str:

@@ -67,6 +67,8 @@ def test_methods():
     assert methods_of(iter(["HEAD"])) == {"HEAD"}
     assert counted_as("HEAD") == counted_as("GET") == "GET"
     assert counted_as("POST") == "POST"
+    for kind in "WS", "RPC":
+        assert counted_as(kind) == kind
 
 
 @pytest.mark.parametrize("methods, error", [

@@ -8,6 +8,7 @@ import pytest
 
 import limitree
 from conftest import USERS
+from limitree.rate_limit import RateLimit
 from limitree.wsgi import LimitreeMiddleware
 from servers import redis_server
 
@@ -45,6 +46,20 @@ def application(environ, start_response):
 def user(environ):
     name = environ["PATH_INFO"].strip("/")
     return ("user", name, "trade") if name else None
+
+
+@pytest.mark.filterwarnings("ignore:Unknown REQUEST_METHOD")
+def test_invented_methods_count_together():
+    server = Server(LimitreeMiddleware(
+        application, rules=[RateLimit("2/hour", per_method=True)]))
+
+    def status(method):
+        return server.get(REMOTE_ADDR="192.0.2.1", REQUEST_METHOD=method
+                          ).status[:3]
+
+    assert [status(f"M{n}") for n in range(4)] == ["200"] * 2 + ["429"] * 2
+    assert [status(name) for name in ("GET", "HEAD", "GET", "POST")] == [
+        "200", "200", "429", "200"]
 
 
 def test_requests_pass_until_they_are_denied(limiter):
