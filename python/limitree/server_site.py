@@ -36,10 +36,13 @@ class ServerSite(Site):
                         ) -> None:
         """Decide the limits of a route; what they hold ends with the task."""
         record = self.record_of(request)
-        await self.ask(self.limits_of(endpoint, where.method), request, where)
-        task = asyncio.current_task()
-        if record.holds.open and task is not None:
-            record.forget = when_done(task, record.holds.end_awaited)
+        try:
+            await self.ask(self.limits_of(endpoint, where.method), request,
+                           where)
+        finally:  # a function behind what is held may refuse
+            task = asyncio.current_task()
+            if record.holds.open and task is not None:
+                record.forget = when_done(task, record.holds.end_awaited)
 
     async def headers_of(self, record: Record, status: int,
                          headers: Iterable[tuple[str, str]]) -> Headers:

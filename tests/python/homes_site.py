@@ -3,7 +3,8 @@ test_homes.py.
 
 `/quote` has a limit in words; all else holds the only slot of a caller, until
 the response has ended: `/slot`, `/stream`, which goes on until the client goes
-away, `/fails`, and the websocket `/ws`.
+away, `/fails`, `/nobody`, which has a second limit whose key fails, and the
+websocket `/ws`.  Other URLs are for what one framework has.
 """
 
 import asyncio
@@ -16,6 +17,10 @@ LIMITS = {"schema": {"slot": {"children": {"*": {"limits": {
 
 def caller(request):
     return request.headers["x-caller"]
+
+
+def nobody(request):
+    raise KeyError("of a request without credentials")
 
 
 SLOT = {"limit_value": ("slot", caller), "reserve": True}
@@ -54,6 +59,12 @@ def create_litestar():
     async def fails() -> str:
         raise KeyError("of the test")
 
+    @litestar.get("/nobody")
+    @limiter.limit(**SLOT)
+    @limiter.limit("9/hour", nobody)
+    async def of_nobody() -> str:
+        return ""
+
     @litestar.websocket("/ws")
     @limiter.limit(**SLOT)
     async def ws(socket: litestar.WebSocket) -> None:
@@ -61,7 +72,7 @@ def create_litestar():
         await socket.send_text(await socket.receive_text())
         await socket.receive_text()
 
-    return litestar.Litestar([quote, slot, stream, fails, ws],
+    return litestar.Litestar([quote, slot, stream, fails, of_nobody, ws],
                              plugins=[limiter], openapi_config=None)
 
 
@@ -94,6 +105,12 @@ def create_quart():
     @limiter.limit(**SLOT)
     async def fails():
         raise KeyError("of the test")
+
+    @app.get("/nobody")
+    @limiter.limit(**SLOT)
+    @limiter.limit("9/hour", nobody)
+    async def of_nobody():
+        return ""
 
     @app.websocket("/ws")
     @limiter.limit(**SLOT)
@@ -135,6 +152,12 @@ def create_sanic():
     async def fails(request):
         raise KeyError("of the test")
 
+    @app.get("/nobody")
+    @limiter.limit(**SLOT)
+    @limiter.limit("9/hour", nobody)
+    async def of_nobody(request):
+        return text("")
+
     @app.websocket("/ws")
     @limiter.limit(**SLOT)
     async def ws(request, ws):
@@ -175,6 +198,12 @@ def create_aiohttp():
     @limiter.limit(**SLOT)
     async def fails(request):
         raise KeyError("of the test")
+
+    @routes.get("/nobody")
+    @limiter.limit(**SLOT)
+    @limiter.limit("9/hour", nobody)
+    async def of_nobody(request):
+        return web.Response()
 
     @routes.get("/ws")
     @limiter.limit(**SLOT)

@@ -71,6 +71,13 @@ def test_a_slot_until_a_handler_fails(client):
     assert is_free(client)
 
 
+def test_a_slot_if_another_limit_fails(client):
+    """A client without credentials must not keep the slots of others."""
+    for _ in range(2):
+        assert client.get("/nobody").status_code == 500
+    assert is_free(client)
+
+
 def test_a_slot_of_a_websocket(client):
     url = str(client.base_url.join("/ws")).replace("http", "ws", 1)
     headers = {"X-Caller": client.headers["X-Caller"]}
