@@ -202,14 +202,16 @@ class Site:
 
     def limits_of(self, endpoint: Any, method: str) -> list[RouteLimit]:
         """Return the limits of a route's function, or of its class."""
-        endpoint = getattr(endpoint, "view_class", endpoint)
-        # A class may have limits, and each of its methods.
-        of_method = getattr(endpoint, method.lower(), None)
-        owner = of_method if hasattr(of_method, LIMITS) else endpoint
-        own: list[RouteLimit] = [
-            *getattr(endpoint, LIMITS, ()),
-            *(getattr(of_method, LIMITS, ()) if of_method is not None else ())]
-        return [one for one in self._everywhere if one.applies_to(owner)] + own
+        kind = getattr(endpoint, "view_class", endpoint)
+        # What as_view has made may have limits, its class, and each method.
+        of_method = getattr(kind, method.lower(), None)
+        if of_method is None and method == "HEAD":  # frameworks run get()
+            of_method = getattr(kind, "get", None)
+        owners = list(dict.fromkeys((endpoint, kind, of_method)))
+        own: list[RouteLimit] = [limit for owner in owners
+                                 for limit in getattr(owner, LIMITS, ())]
+        return [one for one in self._everywhere
+                if all(one.applies_to(owner) for owner in owners)] + own
 
     # ---- Requests -----------------------------------------------------------
 

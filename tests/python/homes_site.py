@@ -78,6 +78,7 @@ def create_litestar():
 
 def create_quart():
     import quart
+    from quart.views import MethodView
 
     from limitree.quart import Limiter
 
@@ -112,6 +113,20 @@ def create_quart():
     async def of_nobody():
         return ""
 
+    class OfMethod(MethodView):
+        @limiter.limit("2/hour")
+        async def get(self):
+            return "1"
+
+    class Whole(MethodView):
+        decorators = [limiter.limit("2/hour")]
+
+        async def get(self):
+            return "1"
+
+    app.add_url_rule("/class/method", view_func=OfMethod.as_view("of_method"))
+    app.add_url_rule("/class/whole", view_func=Whole.as_view("whole"))
+
     @app.websocket("/ws")
     @limiter.limit(**SLOT)
     async def ws():
@@ -124,6 +139,7 @@ def create_quart():
 def create_sanic():
     import sanic
     from sanic.response import text
+    from sanic.views import HTTPMethodView
 
     from limitree.sanic import Limiter
 
@@ -157,6 +173,20 @@ def create_sanic():
     @limiter.limit("9/hour", nobody)
     async def of_nobody(request):
         return text("")
+
+    class OfMethod(HTTPMethodView):
+        @limiter.limit("2/hour")
+        async def get(self, request):
+            return text("1")
+
+    class Whole(HTTPMethodView):
+        decorators = [limiter.limit("2/hour")]
+
+        async def get(self, request):
+            return text("1")
+
+    app.add_route(OfMethod.as_view(), "/class/method")
+    app.add_route(Whole.as_view(), "/class/whole")
 
     @app.websocket("/ws")
     @limiter.limit(**SLOT)

@@ -78,6 +78,17 @@ def test_a_slot_if_another_limit_fails(client):
     assert is_free(client)
 
 
+@pytest.mark.parametrize("client, method", [
+    ("quart", "HEAD"), ("quart", "GET"), ("sanic", "GET")],
+    indirect=["client"])
+@pytest.mark.parametrize("url", ["/class/method", "/class/whole"])
+def test_views_of_classes(client, method, url):
+    """A client cannot get round the limits of `get` with HEAD."""
+    answers = [client.request(method, url).status_code for _ in range(3)]
+    assert answers == [200, 200, 429]
+    assert client.get(url).status_code == 429
+
+
 def test_a_slot_of_a_websocket(client):
     url = str(client.base_url.join("/ws")).replace("http", "ws", 1)
     headers = {"X-Caller": client.headers["X-Caller"]}

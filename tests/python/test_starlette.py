@@ -60,6 +60,22 @@ def test_mounts_and_classes(limitree_clock):
     assert policies.startswith('"route:GET,HEAD/shop/items/<item>/*/2/1m"')
 
 
+def test_head_runs_the_limits_of_get(limitree_clock):
+    limiter = Limiter()
+
+    class View(HTTPEndpoint):
+        @limiter.limit("2/minute")
+        async def get(self, request):
+            return PlainTextResponse("")
+
+    app = Starlette(routes=[Route("/", View)])
+    limiter.init_app(app)
+    client = TestClient(app)
+    answers = [client.head("/").status_code for _ in range(3)]
+    assert answers == [200, 200, 429]
+    assert codes(client, "/", 1) == [429]
+
+
 def test_a_handler_of_the_exception(limitree_clock):
     async def slow_down(request, error):
         assert error.decision.limited and request.url.path == "/"
