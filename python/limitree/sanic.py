@@ -93,7 +93,8 @@ class Limiter(ServerSite):
                          ) -> None:
         record: Record | None = getattr(request.ctx, "limitree", None)
         if record is not None:
-            response.headers.extend(await self.headers_of(
+            # Not added to: a handler may answer with one response twice.
+            response.headers.update(await self.headers_of(
                 record, response.status, response.headers.items()))
 
     async def _ended(self, request: Request, response: HTTPResponse) -> None:

@@ -187,6 +187,12 @@ def create_sanic():
 
     app.add_route(OfMethod.as_view(), "/class/method")
     app.add_route(Whole.as_view(), "/class/whole")
+    same = text("the same for all")
+
+    @app.get("/same")
+    @limiter.limit("9/hour")
+    async def of_all(request):
+        return same
 
     @app.websocket("/ws")
     @limiter.limit(**SLOT)

@@ -89,6 +89,14 @@ def test_views_of_classes(client, method, url):
     assert client.get(url).status_code == 429
 
 
+@pytest.mark.parametrize("client", ["sanic"], indirect=True)
+def test_a_response_that_is_given_twice(client):
+    for left in range(8, 4, -1):
+        headers = client.get("/same").headers
+        (told,) = headers.get_list("RateLimit")
+        assert f";r={left};" in told
+
+
 def test_a_slot_of_a_websocket(client):
     url = str(client.base_url.join("/ws")).replace("http", "ws", 1)
     headers = {"X-Caller": client.headers["X-Caller"]}
