@@ -84,9 +84,11 @@ class Limiter(site.Site):
         app = current_app
         where = _View(connection)
         view = app.view_functions.get(connection.endpoint)
-        limits = self.limits_of(view, where.method)
-        for name in connection.blueprints:
-            limits += getattr(app.blueprints[name], site.LIMITS, ())
+        groups = [app.blueprints[name] for name in connection.blueprints]
+        limits = [one for one in self.limits_of(view, where.method)
+                  if all(one.applies_to(group) for group in groups)]
+        for group in groups:
+            limits += getattr(group, site.LIMITS, ())
         await self.ask(limits, connection, where)
 
 

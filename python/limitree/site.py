@@ -181,21 +181,25 @@ class Site:
 
     def exempt(self, endpoint: Endpoint) -> Endpoint:
         """Exempt a route from the limits of every route."""
+        self._check(endpoint)
         setattr(endpoint, EXEMPT, True)
         return endpoint
 
     def _decorator(self, limit: RouteLimit, override_defaults: bool
                    ) -> Callable[[Endpoint], Endpoint]:
         def put(endpoint: Endpoint) -> Endpoint:
-            if not self._may_have_limits(endpoint):
-                raise TypeError("limits are put on a function, not on "
-                                f"{endpoint!r}")
+            self._check(endpoint)
             limits = [limit, *vars(endpoint).get(LIMITS, ())]
             setattr(endpoint, LIMITS, limits)
             if override_defaults:
                 setattr(endpoint, OVERRIDES, True)
             return endpoint
         return put
+
+    def _check(self, endpoint: object) -> None:
+        if not self._may_have_limits(endpoint):
+            raise TypeError("limits are put on a function, not on "
+                            f"{endpoint!r}")
 
     def _may_have_limits(self, endpoint: object) -> bool:
         return callable(endpoint)

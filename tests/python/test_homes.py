@@ -5,9 +5,11 @@ import contextlib
 
 import httpx
 import pytest
+import quart
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+import limitree.quart
 from servers import until
 from web_servers import hypercorn, python, uvicorn
 
@@ -95,6 +97,32 @@ def test_a_response_that_is_given_twice(client):
         headers = client.get("/same").headers
         (told,) = headers.get_list("RateLimit")
         assert f";r={left};" in told
+
+
+def test_blueprints_of_quart():
+    """A whole blueprint opts out, or has limits in place of the defaults."""
+    app = quart.Quart(__name__)
+    limiter = limitree.quart.Limiter(app=app, default_limits=["2/hour"])
+    blueprints = {name: quart.Blueprint(name, name)
+                  for name in ("free", "own", "plain")}
+    limiter.exempt(blueprints["free"])
+    limiter.limit("3/hour")(blueprints["own"])
+    for name, blueprint in blueprints.items():
+        blueprint.add_url_rule(f"/{name}", view_func=lambda: "")
+        app.register_blueprint(blueprint)
+
+    async def allowed(name):
+        client = app.test_client()
+        answers = [await client.get(f"/{name}", scope_base={
+            "client": ("127.0.0.1", 0)}) for _ in range(5)]
+        return [one.status_code for one in answers].count(200)
+
+    async def check():
+        assert [await allowed(name) for name in blueprints] == [5, 3, 2]
+
+    asyncio.run(check())
+    with pytest.raises(TypeError, match="limits are put on a function"):
+        limiter.exempt("plain")
 
 
 def test_a_slot_of_a_websocket(client):
