@@ -18,8 +18,10 @@ from litestar.config.app import AppConfig
 from litestar.connection import ASGIConnection
 from litestar.exceptions import HTTPException
 from litestar.handlers import BaseRouteHandler
+from litestar.handlers.websocket_handlers._utils import ListenerHandler
 from litestar.middleware import DefineMiddleware
 from litestar.plugins import InitPlugin
+from litestar.utils.sync import AsyncCallable
 
 from limitree import site, web
 from limitree.asgi import HeaderMiddleware, refuse
@@ -93,6 +95,10 @@ class Limiter(site.Site, InitPlugin):
         """Return the error of a request that was denied."""
         return RateLimitExceeded(decision, message, response)
 
+    def _may_have_limits(self, endpoint: object) -> bool:
+        return (not isinstance(endpoint, (BaseRouteHandler, type))
+                and super()._may_have_limits(endpoint))
+
     async def _guard(self, connection: ASGIConnection[Any, Any, Any, Any],
                      handler: BaseRouteHandler) -> None:
         scope = cast("Scope", connection.scope)
@@ -102,11 +108,21 @@ class Limiter(site.Site, InitPlugin):
                   if isinstance(guard, RateLimit))
         where = _Handler(scope, handler)
         try:
-            await self.ask([*self.limits_of(handler.fn, where.method),
+            await self.ask([*self.limits_of(_function_of(handler),
+                                            where.method),
                             *dict.fromkeys(guards)], connection, where)
         except (RateLimitExceeded, StoreError, ClientGone) as error:
             scope[_ERROR] = error
             raise
+
+
+def _function_of(handler: BaseRouteHandler) -> Any:
+    """Return the function of a handler, which Litestar wraps for threads and
+    for messages of a websocket."""
+    found: Any = handler.fn
+    if isinstance(found, ListenerHandler):
+        found = found._fn
+    return found.func if isinstance(found, AsyncCallable) else found
 
 
 class _Handler:

@@ -65,6 +65,21 @@ def create_litestar():
     async def of_nobody() -> str:
         return ""
 
+    @litestar.get("/thread", sync_to_thread=True)
+    @limiter.limit("2/hour")
+    def thread() -> str:
+        return "1"
+
+    @litestar.websocket_listener("/listener")
+    @limiter.limit("2/hour")
+    async def listener(data: str) -> str:
+        return data
+
+    @litestar.websocket_listener("/listener/thread")
+    @limiter.limit("2/hour")
+    def listener_in_thread(data: str) -> str:
+        return data
+
     @litestar.websocket("/ws")
     @limiter.limit(**SLOT)
     async def ws(socket: litestar.WebSocket) -> None:
@@ -72,7 +87,8 @@ def create_litestar():
         await socket.send_text(await socket.receive_text())
         await socket.receive_text()
 
-    return litestar.Litestar([quote, slot, stream, fails, of_nobody, ws],
+    return litestar.Litestar([quote, slot, stream, fails, of_nobody, thread,
+                              listener, listener_in_thread, ws],
                              plugins=[limiter], openapi_config=None)
 
 

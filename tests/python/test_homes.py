@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 
 import httpx
+import litestar
 import pytest
 import quart
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
+import limitree.litestar
 import limitree.quart
 from servers import until
 from web_servers import hypercorn, python, uvicorn
@@ -97,6 +99,41 @@ def test_a_response_that_is_given_twice(client):
         headers = client.get("/same").headers
         (told,) = headers.get_list("RateLimit")
         assert f";r={left};" in told
+
+
+@pytest.mark.parametrize("client", ["litestar"], indirect=True)
+def test_functions_that_litestar_wraps(client):
+    answers = [client.get("/thread").status_code for _ in range(3)]
+    assert answers == [200, 200, 429]
+    url = str(client.base_url.join("/listener")).replace("http", "ws", 1)
+    headers = {"X-Caller": client.headers["X-Caller"]}
+
+    async def talk(url):
+        async with connect(url, additional_headers=headers) as socket:
+            await socket.send("hello")
+            assert await socket.recv() == "hello"
+
+    for one in url, f"{url}/thread":
+        for _ in range(2):
+            asyncio.run(talk(one))
+        with pytest.raises(InvalidStatus) as denied:
+            asyncio.run(talk(one))
+        assert denied.value.response.status_code == 429
+
+
+def test_decorators_of_litestar_the_wrong_way_round():
+    """Above the decorator of the route they would do nothing."""
+    limiter = limitree.litestar.Limiter()
+
+    @litestar.get("/")
+    async def handler() -> str:
+        return ""
+
+    for endpoint in handler, litestar.Controller:
+        with pytest.raises(TypeError, match="limits are put on a function"):
+            limiter.limit("1/minute")(endpoint)
+        with pytest.raises(TypeError, match="limits are put on a function"):
+            limiter.exempt(endpoint)
 
 
 def test_blueprints_of_quart():
