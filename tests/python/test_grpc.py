@@ -61,7 +61,17 @@ class Handlers:
 
     def doubled(self, requests, context):
         for one in requests:
+            if one == b"fail":
+                raise KeyError("of the test")
             yield one * 2
+
+    def late(self, request, context):
+        """Fails after its client has gone away."""
+        self.inside += 1
+        while context.is_active():
+            self.go_on.wait(0.01)
+        self.inside += 1
+        raise KeyError("of the test")
 
 
 class AsyncHandlers(Handlers):
@@ -89,6 +99,8 @@ class AsyncHandlers(Handlers):
 
     async def doubled(self, requests, context):
         async for one in requests:
+            if one == b"fail":
+                raise KeyError("of the test")
             yield one * 2
 
 
@@ -98,6 +110,7 @@ def service(handlers):
         "Other": grpc.unary_unary_rpc_method_handler(handlers.echo),
         "Count": grpc.unary_stream_rpc_method_handler(handlers.count),
         "Forever": grpc.unary_stream_rpc_method_handler(handlers.forever),
+        "Late": grpc.unary_unary_rpc_method_handler(handlers.late),
         "Joined": grpc.stream_unary_rpc_method_handler(handlers.joined),
         "Doubled": grpc.stream_stream_rpc_method_handler(handlers.doubled)})
 
@@ -348,6 +361,58 @@ def test_a_slot_until_the_call_ends(slots):
     assert client.codes(3) == ["OK"] * 3
     assert len(list(client.stream("Count", b"5"))) == 5
     assert client.codes(1) == ["OK"]
+
+
+def test_a_slot_if_another_limit_fails(serving):
+    """A client without credentials must not keep the slots of others."""
+    rules = [RateLimit("9/hour", key=lambda call: call.metadata["x-key"])]
+    with serving(**HELD, rules=rules) as (client, handlers):
+        assert client.codes(3) == ["UNKNOWN"] * 3
+        assert handlers.inside == 0
+        client.metadata = [("x-key", "1")]
+        assert client.codes(2) == ["OK"] * 2
+
+
+BUDGETS = {"schema": {"budget": {"children": {"*": {"limits": {
+    "count": 2, "period": "1h", "hold": "1h"}}}}}}
+
+
+def test_a_budget_comes_back_only_if_nothing_was_used(serving, clock):
+    with serving(limits=BUDGETS, clock=clock, reserve=True, path=lambda call: (
+            "budget", user(call))) as (client, _):
+        assert client.codes(4, request=b"fail", user="fails") == ["UNKNOWN"] * 4
+        for request in b"abort", b"code":  # an answer, too
+            assert client.codes(4, request=request, user=request.decode()) == [
+                "NOT_FOUND"] * 2 + [DENIED] * 2
+        doubled = client.channel.stream_stream("/Test/Doubled")
+
+        def talk(*messages):
+            answers, metadata = [], [("x-user", messages[0].decode())]
+            try:
+                for one in doubled(iter(messages), timeout=30,
+                                   metadata=metadata):
+                    answers.append(one)
+            except grpc.RpcError as error:
+                return len(answers), error.code().name
+
+        assert [talk(b"fail") for _ in range(3)] == [(0, "UNKNOWN")] * 3
+        assert [talk(b"a", b"fail") for _ in range(3)] == [
+            (1, "UNKNOWN")] * 2 + [(0, DENIED)]
+
+
+def test_a_budget_of_a_client_that_goes_away(clock):
+    limiter = limitree.Limiter(BUDGETS, clock=clock)
+    handlers = Handlers()
+    with Threads().server(handlers, limits=limiter, reserve=True,
+                          path=lambda call: ("budget", user(call))
+                          ) as port, Client(port) as client:
+        call = client.channel.unary_unary("/Test/Late").future(
+            b"", metadata=[("x-user", "alex")])
+        until(lambda: handlers.inside == 1)
+        call.cancel()
+        until(lambda: handlers.inside == 2)
+    # All threads of the server have ended.
+    assert limiter.peek("budget", "alex", cost=0).remaining == 1
 
 
 def test_a_slot_until_the_client_goes_away(request, kind):

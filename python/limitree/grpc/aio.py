@@ -22,6 +22,7 @@ from limitree.grpc.gate import (
     behavior_of,
     ended,
     refusal_of,
+    used_nothing,
     with_behavior,
 )
 from limitree.headers import Style
@@ -84,6 +85,7 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
                 admission = await self._begin(method, context)
                 async with admission.awaited(context):
                     async for response in behavior(request, context):
+                        admission.holds.started = True
                         yield response
             return generating
         if inspect.iscoroutinefunction(behavior):
@@ -103,14 +105,16 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
 
         def iterating(request: Any, context: Any) -> Iterator[Any]:
             context = _Noting(context)
-            with self._in_thread(method, context, task):
-                yield from behavior(request, context)
+            with self._in_thread(method, context, task) as holds:
+                for response in behavior(request, context):
+                    holds.started = True
+                    yield response
 
         return iterating if streams else calling
 
     @contextlib.contextmanager
     def _in_thread(self, method: str, context: Any,
-                   task: asyncio.Task[Any]) -> Iterator[None]:
+                   task: asyncio.Task[Any]) -> Iterator[Holds]:
         loop = task.get_loop()
         admission = asyncio.run_coroutine_threadsafe(
             self._begin(method, context), loop).result()
@@ -122,8 +126,8 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
         loop.call_soon_threadsafe(when_done, task,
                                   lambda: admission.end(context))
         try:
-            with admission.noting():
-                yield
+            with admission.noting(context):
+                yield admission.holds
         finally:
             asyncio.run_coroutine_threadsafe(admission.end(context),
                                              loop).result()
@@ -146,9 +150,14 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
             admission.refusal = await run_awaited(
                 self._gate.refusing(step, call, decision))
             return admission
-        step.ask.pass_on()
         admission.holds.add(decision, step.ask, self.limiter._limiter,
                             self.limiter)
+        try:
+            step.ask.pass_on()
+        except Exception:
+            admission.holds.failed = True
+            await admission.holds.end_awaited()
+            raise
         return admission
 
 
@@ -185,7 +194,7 @@ class _Admission:
         self._limiter = limiter
         self.holds = Holds()
         self.refusal: Refusal | None = None
-        self._is_over = False
+        self._is_over = self._has_raised = False
 
     @contextlib.asynccontextmanager
     async def awaited(self, context: Any) -> AsyncIterator[None]:
@@ -193,18 +202,19 @@ class _Admission:
         if self.refusal is not None:
             await context.abort(*self.refusal)
         try:
-            with self.noting():
+            with self.noting(context):
                 yield
         finally:
             await self.end(context)
 
     @contextlib.contextmanager
-    def noting(self) -> Iterator[None]:
+    def noting(self, context: Any) -> Iterator[None]:
         """Note an error; a client that goes away has used something."""
         try:
             yield
         except Exception:
-            self.holds.failed = True
+            self._has_raised = True
+            self.holds.failed = used_nothing(self.holds, context)
             raise
 
     async def end(self, context: Any) -> None:
@@ -213,7 +223,7 @@ class _Admission:
         if self._is_over or not (ask.deferred or self.holds):
             return
         self._is_over = True
-        how = ended(context, self.holds.failed)
+        how = ended(context, self._has_raised)
         if self.holds:
             self.holds.answer(how, False)
         try:

@@ -16,7 +16,7 @@ from limitree.grpc.trailers import Trailers, trailers_of
 from limitree.headers import Style, check_style, problem
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Asking, Breach, RateLimit, Step
-from limitree.response_holds import Reserve, reserve_of
+from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.web import is_one_of, paths_of
 
 Metadata = Mapping[str, Union[str, bytes]]
@@ -173,6 +173,15 @@ def ended(context: Any, failed: bool) -> Ended:
     if failed and code is grpc.StatusCode.OK:
         code = grpc.StatusCode.UNKNOWN
     return Ended(code)
+
+
+def used_nothing(holds: Holds, context: Any) -> bool:
+    """Whether a call that has raised an error has got nothing: no message and
+    no status of its handler, and its client has not gone away."""
+    if holds.started or ended(context, False).code is not grpc.StatusCode.OK:
+        return False
+    is_active = getattr(context, "is_active", None)
+    return is_active is None or bool(is_active())
 
 
 def with_behavior(handler: Any, behavior: Any) -> Any:

@@ -19,6 +19,7 @@ from limitree.grpc.gate import (
     behavior_of,
     ended,
     refusal_of,
+    used_nothing,
     with_behavior,
 )
 from limitree.headers import Style
@@ -72,6 +73,7 @@ class RateLimitInterceptor(grpc.ServerInterceptor):
         def limited_stream(request: Any, context: Any) -> Iterator[Any]:
             with self._admitted(method, context) as holds:
                 for response in behavior(request, context):
+                    holds.started = True
                     yield response
                     holds.renew()
 
@@ -92,16 +94,17 @@ class RateLimitInterceptor(grpc.ServerInterceptor):
         if refusal is not None:
             context.set_trailing_metadata(refusal.trailers)
             context.abort(refusal.code, refusal.details)
-        step.ask.pass_on()
         holds.add(decision, step.ask, self.limiter)
+        raised = False
         try:
+            step.ask.pass_on()
             yield holds
         except BaseException as error:
-            # A stream that nobody reads any more has used something.
-            holds.failed = not isinstance(error, GeneratorExit)
+            raised = isinstance(error, Exception)
+            holds.failed = raised and used_nothing(holds, context)
             raise
         finally:
-            self._end(step, holds, context)
+            self._end(step, holds, context, raised)
 
     def _decide(self, step: Step, call: Call) -> tuple[Any, Refusal | None]:
         try:
@@ -113,10 +116,11 @@ class RateLimitInterceptor(grpc.ServerInterceptor):
         log_denial(decision)
         return decision, run(self._gate.refusing(step, call, decision))
 
-    def _end(self, step: Step, holds: Holds, context: Any) -> None:
+    def _end(self, step: Step, holds: Holds, context: Any, raised: bool
+             ) -> None:
         if not step.ask.deferred and not holds:
             return
-        how = ended(context, holds.failed)
+        how = ended(context, raised)
         if holds:
             holds.answer(how, False)
         try:
