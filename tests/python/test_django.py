@@ -687,7 +687,7 @@ def test_a_caller_has_one_bucket_whatever_its_rate():
 
     assert allowed("2/h") == 1
     assert allowed("8/h", 9) == 4  # half of the other limit was used
-    assert allowed("2/h") == allowed("0/h") == 0
+    assert allowed("2/h") == allowed("0/h") == allowed("5/m;0/h") == 0
     assert allowed("2/m", 3) == 2
 
 

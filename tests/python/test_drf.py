@@ -446,6 +446,21 @@ def test_without_a_rate_any_request_will_do():
     assert Unlimited().allow_request(request={}, view={}) is True
 
 
+@pytest.mark.parametrize("text", ["0/min", "10/min; 0/hour", "0/min;10/hour"])
+def test_a_rate_that_allows_nothing(clock, text):
+    class Nothing(drf.AnonRateThrottle):
+        scope = "nothing"
+        rate = text
+
+    class View(APIView):
+        throttle_classes = [Nothing]
+
+    for _ in range(2):
+        answer = View.as_view()(APIRequestFactory().get("/"))
+        assert answer.status_code == 429
+        assert "Retry-After" not in answer  # no wait is long enough
+
+
 def test_several_rates_in_one_text(clock):
     class Two(drf.AnonRateThrottle):
         scope = "two"

@@ -59,8 +59,8 @@ def with_methods(function: Callable[_P, _R]) -> _WithMethods[_P, _R]:
     return cast("_WithMethods[_P, _R]", function)
 
 
-#: A rate of django-ratelimit that allows nothing: "0/s".
-NOTHING = re.compile(r"\s*0+\s*/")
+#: A rate of django-ratelimit that allows nothing, or one of several: "0/s".
+NOTHING = re.compile(r"(?:^|(?<=;))\s*0+\s*/")
 
 #: The name of the rules for every request in messages.
 PATHS = "LIMITREE['PATHS']"
@@ -259,9 +259,7 @@ class _Imported:
 
 def check_rate(rate: Any) -> Any:
     """Return `rate`; raises ConfigError or TypeError if it is not valid."""
-    text = text_of_rate(rate)
-    if not NOTHING.match(text):
-        PlainLimits().rule(text, "any")
+    PlainLimits().rule(NOTHING.sub("1/", text_of_rate(rate)), "any")
     return rate
 
 

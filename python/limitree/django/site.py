@@ -113,9 +113,8 @@ class Site:
     def _add(self, scope: str, rate: RateText, varies: bool = False
              ) -> tuple[PlainRule, bool]:
         text = text_of_rate(rate)
-        fits = not NOTHING.match(text)
-        plain = self._plain.rule(text if fits else NOTHING.sub("1/", text),
-                                 scope, varies)
+        text, zeros = NOTHING.subn("1/", text)
+        plain, fits = self._plain.rule(text, scope, varies), not zeros
         self._plain.update(self.limiter)
         # Only after the update: a path that the tree does not know has no
         # limits.
