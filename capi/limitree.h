@@ -365,7 +365,7 @@ typedef struct limitree_command {
  * limitree_loop_run, on their threads, without a lock.  It may call
  * limitree_client_reply at once.  It must not throw or free a handle.
  */
-typedef void (*limitree_send_fn)(const limitree_command *command,
+typedef void (*limitree_send_fn)(const struct limitree_command *command,
                                  void *user_data);
 
 enum {
