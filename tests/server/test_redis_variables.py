@@ -136,9 +136,15 @@ def redis_with_tls(cert, key):
              "--tls-ca-cert-file", cert, "--tls-auth-clients", "no"],
             stdout=subprocess.DEVNULL, start_new_session=True) as process:
         try:
+            eventually(lambda: accepts(port))
             yield port
         finally:
             process.kill()
+
+
+def accepts(port):
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_another_name_may_be_passed_over_but_not_another_authority(

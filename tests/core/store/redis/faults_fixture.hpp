@@ -24,13 +24,15 @@ using Steady = std::chrono::steady_clock;
 
 inline constexpr milliseconds kFaultGrace(20);
 inline constexpr milliseconds kTimeout(100);
+inline constexpr milliseconds kPatient(5000);  // where the server answers
 
 class FaultsTest : public testing::Test {
  protected:
-  static Settings settings_for(const RedisServer& server) {
+  static Settings settings_for(const RedisServer& server,
+                               Duration timeout = kTimeout) {
     Settings settings =
         store_settings("redis://127.0.0.1:" + std::to_string(server.port()));
-    settings.timeout = kTimeout;
+    settings.timeout = timeout;
     return settings;
   }
 

@@ -134,26 +134,26 @@ TEST_F(FaultsTest, WrongPassword) {
 
 TEST_F(FaultsTest, NoPassword) {
   RedisServer server({.config = {"requirepass right"}});
-  RedisStore store(settings_for(server), std::nullopt);
+  RedisStore store(settings_for(server, kPatient), std::nullopt);
   EXPECT_EQ(ask(&store), "noauth");
 }
 
 TEST_F(FaultsTest, NoRightToRunScripts) {
   RedisServer server(
       {.config = {"user default on nopass ~* +@all -evalsha -eval"}});
-  RedisStore store(settings_for(server), std::nullopt);
+  RedisStore store(settings_for(server, kPatient), std::nullopt);
   EXPECT_EQ(ask(&store), "noperm");
 }
 
 TEST_F(FaultsTest, NoRightToTheKeys) {
   RedisServer server({.config = {"user default on nopass ~other:* +@all"}});
-  RedisStore store(settings_for(server), std::nullopt);
+  RedisStore store(settings_for(server, kPatient), std::nullopt);
   EXPECT_EQ(ask(&store), "noperm");
 }
 
 TEST_F(FaultsTest, SomebodyElsesKey) {
   RedisServer server;
-  const Settings settings = settings_for(server);
+  const Settings settings = settings_for(server, kPatient);
   RedisStore store(settings, std::nullopt);
   server.cli({"SET", settings.prefix + "{alex}", "mine"});
   EXPECT_EQ(ask(&store), "wrongtype");

@@ -421,7 +421,7 @@ TEST(Loop, AServerThatHangsLeavesTimeToAskAnother) {
   const RedisServer server;
   ChaosProxy hangs(server.port());
   hangs.swallow = true;
-  Host host(server.port(), kSanitized ? 2000ms : 200ms);
+  Host host(server.port(), kSanitized ? 2000ms : 1000ms);
   host.router.known = false;
   host.router.asked_first = local(hangs.port());
   EXPECT_TRUE(host.answers("a"));
