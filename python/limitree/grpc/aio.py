@@ -125,12 +125,17 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
         # never ends.
         loop.call_soon_threadsafe(when_done, task,
                                   lambda: admission.end(context))
+
+        def end() -> None:
+            asyncio.run_coroutine_threadsafe(admission.end(context),
+                                             loop).result()
+        # It answers at once, and the client may call again.
+        context.before_abort = end
         try:
             with admission.noting(context):
                 yield admission.holds
         finally:
-            asyncio.run_coroutine_threadsafe(admission.end(context),
-                                             loop).result()
+            end()
 
     async def _begin(self, method: str, context: Any) -> _Admission:
         call, step = Call(method, context), Step()
@@ -167,6 +172,7 @@ class _Noting:
     def __init__(self, context: Any) -> None:
         self._context = context
         self._code: Any = None
+        self.before_abort: Callable[[], None] = lambda: None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._context, name)
@@ -183,6 +189,7 @@ class _Noting:
     def abort(self, code: Any, *details: Any) -> None:
         """End the call with an error."""
         self._code = code
+        self.before_abort()
         self._context.abort(code, *details)
 
 
