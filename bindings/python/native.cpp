@@ -207,8 +207,12 @@ void Native::send(const limitree_command& command) {
 void Native::take_command(const limitree_command* command,
                           void* native) noexcept {
   if (is_finalizing()) return;  // nobody waits for an answer
-  const py::gil_scoped_acquire locked;
-  static_cast<Native*>(native)->send(*command);
+  try {
+    const py::gil_scoped_acquire locked;
+    static_cast<Native*>(native)->send(*command);
+  } catch (...) {
+    // There is no memory to say why: the call ends at its deadline.
+  }
 }
 
 limitree_status Native::refuse_closed() {

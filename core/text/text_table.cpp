@@ -83,8 +83,8 @@ std::string rules_in_words(const Limit& limit) {
 // What a lease costs.
 std::string lease_in_words(const Limit& limit) {
   if (!limit.is_leased()) return "";
-  const std::string words = ", leased for " + format_duration(limit.lease) +
-                            (limit.denies_ahead ? " ahead" : "");
+  std::string words = ", leased for " + format_duration(limit.lease) +
+                      (limit.denies_ahead ? " ahead" : "");
   if (!limit.is_plain()) return words;
   return words + ": burst " + std::to_string(limit.rate.capacity) + " of " +
          std::to_string(stated_capacity(limit.rate, limit.lease));
