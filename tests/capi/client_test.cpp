@@ -373,12 +373,18 @@ TEST_F(CapiClient, PolicyOfOutages) {
 TEST_F(CapiClient, NoDescriptorIsLeft) {
   make();
   begin("alex", 1);
+  std::atomic<bool> runs = false;
+  std::atomic<bool> begun = false;
+  std::thread host([&] {  // before: see DescriptorLimit
+    runs = true;
+    while (!begun) std::this_thread::yield();
+    for (int i = 0; i < 1000; ++i) limitree_loop_run(limiter_.get());
+  });
+  while (!runs) std::this_thread::yield();
   {
     const limitree::DescriptorLimit none(0);
+    begun = true;
     EXPECT_EQ(limitree_loop_fd(limiter_.get()), -1);
-    std::thread host([&] {
-      for (int i = 0; i < 1000; ++i) limitree_loop_run(limiter_.get());
-    });
     for (int i = 0; i < 1000; ++i) {
       EXPECT_EQ(limitree_loop_fd(limiter_.get()), -1);
     }
