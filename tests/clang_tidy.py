@@ -2,8 +2,8 @@
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
 whatever file it reads.  So this script gives it many files in one source that
-includes them.  Two files may define the same name, each for its own use: the
-compiler says so first, for a tenth of the time, and then they are read apart.
+includes them.  Two files may define the same name, each for its own use: then
+it reads them apart.
 
 A batch that passed is not read again until one of its files, a header of those
 folders, its command, .clang-tidy or clang-tidy changes: the build folder
@@ -18,7 +18,6 @@ import json
 import os
 import pathlib
 import re
-import shlex
 import subprocess
 import sys
 
@@ -50,7 +49,8 @@ def fingerprint_of_all(tool):
 # clang-tidy would read the whole precompiled header, whatever a file includes.
 PRECOMPILED = re.compile(r"-Xclang -include(-pch)? -Xclang \S+ ")
 OUTPUT = re.compile(r"-o \S+ ")
-DOES_NOT_COMPILE = re.compile(r"^(/[^:\n]+):[\d:]+ (?:fatal )?error: ", re.M)
+DOES_NOT_COMPILE = re.compile(
+    r"^(/[^:\n]+):.* error: .*\[clang-diagnostic-error", re.M)
 # What a file of CMake includes that compiles several files together.
 TOGETHER = re.compile(r'^#include "(.*)"$', re.M)
 
@@ -87,17 +87,11 @@ def list_batches(build):
             yield paths[i:i + size], *compiled
 
 
-def files_apart(command, directory, batch):
-    """Returns the files that do not compile in `batch`, after the others."""
-    words = shlex.split(command.replace("SOURCE", str(batch)))
-    run = subprocess.run([*words, "-fsyntax-only", "-w", "-ferror-limit=0"],
-                         cwd=directory, capture_output=True, text=True,
-                         check=False)
-    return {pathlib.Path(name) for name in DOES_NOT_COMPILE.findall(run.stderr)}
-
-
 def run_tidy(tool, source, command, directory, folder, *options):
-    """Returns the findings of clang-tidy in `source`, "" if there are none."""
+    """Returns the findings of clang-tidy in `source`, and whether it compiles.
+
+    `folder` is a folder of this run alone.
+    """
     entry = {"file": str(source), "directory": directory,
              "command": command.replace("SOURCE", str(source))}
     (folder / "compile_commands.json").write_text(json.dumps([entry]))
@@ -105,22 +99,23 @@ def run_tidy(tool, source, command, directory, folder, *options):
         [tool, "--quiet", "-p", str(folder),
          f"--config-file={ROOT / '.clang-tidy'}", *options, str(source)],
         capture_output=True, text=True, check=False)
-    return run.stdout if run.returncode else ""
+    if run.returncode == 0:
+        return "", True
+    return run.stdout, "clang-diagnostic-error" not in run.stdout
 
 
 def read_batch(tool, paths, command, directory, folder):
-    """Returns what clang-tidy finds in `paths`, "" if nothing.
-
-    `folder` is a folder of this run alone.
-    """
+    """Returns what clang-tidy finds in `paths`, "" if nothing."""
     folder.mkdir(exist_ok=True)
     if len(paths) == 1:
-        return run_tidy(tool, paths[0], command, directory, folder)
+        return run_tidy(tool, paths[0], command, directory, folder)[0]
     batch = folder / f"batch{paths[0].suffix}"
     batch.write_text("".join(f'#include "{path}"\n' for path in paths))
-    named = files_apart(command, directory, batch)
-    if not named:
-        return run_tidy(tool, batch, command, directory, folder, *IN_BATCH)
+    found, compiles = run_tidy(tool, batch, command, directory, folder,
+                               *IN_BATCH)
+    if compiles:
+        return found
+    named = {pathlib.Path(name) for name in DOES_NOT_COMPILE.findall(found)}
     apart = [path for path in paths if path in named]
     if len(apart) in (0, len(paths)):
         apart = paths[:len(paths) // 2]
