@@ -4,6 +4,7 @@
 #ifndef LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 #define LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -86,7 +87,7 @@ class FakeStore final : public Store {
   }
 
   MemoryStore memory;
-  int asked = 0;
+  std::atomic<int> asked = 0;
   Status failure;
   std::function<void()> while_asked;
   bool answers_later = false;
