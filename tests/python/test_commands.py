@@ -134,6 +134,7 @@ def test_django_limits(project):
     lines = manage("limits")
     assert "/trade django_site.trade path user value() trade" in lines
     assert any(line.startswith("/plain django_site.plain -") for line in lines)
+    assert any(line.startswith("/news django_site.News -") for line in lines)
     assert "every request: 2/m" in lines
     assert "every request: path ip ip()" in lines
 

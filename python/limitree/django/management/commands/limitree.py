@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from limitree.django.checks import import_views, views
 from limitree.django.current import current
-from limitree.django.decorators import rules_of
+from limitree.django.decorators import group_of, rules_of
 from limitree.django.rule import describe, named
 from limitree.django.site import ROOT, Site
 from limitree.errors import StoreError
@@ -82,8 +82,8 @@ class Command(BaseCommand):
     def _limits(self, site: Site, options: dict[str, Any]) -> None:
         rows = [("URL", "view", "limits")]
         for url, view in views():
-            rows.append((url, f"{view.__module__}.{view.__qualname__}",
-                         "; ".join(map(describe, rules_of(view))) or "-"))
+            limits = "; ".join(map(describe, rules_of(view)))
+            rows.append((url, group_of(view), limits or "-"))
         for line in table(rows):
             self.stdout.write(line)
         if site.conf.default:
