@@ -10,7 +10,6 @@
 #include <mutex>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,11 +30,6 @@ struct SrvList {
   std::vector<Endpoint> servers;
   Duration time_to_live{};  // of the record that ends first
 };
-
-// Whether it is a name of DNS, as far as its characters and its size go.
-bool is_dns_name(std::string_view text);
-// Whether it is a name such as _memcached._tcp.example.com.
-bool is_srv_name(std::string_view name);
 
 // Reads the answer of a name server.  Returns what is wrong with it; "" if
 // there are servers.

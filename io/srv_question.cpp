@@ -13,6 +13,7 @@
 
 #include <tuple>
 
+#include "base/dns_name.hpp"
 #include "io/failure.hpp"
 
 namespace limitree {

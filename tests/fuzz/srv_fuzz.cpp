@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "base/dns_name.hpp"
 #include "io/srv.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,

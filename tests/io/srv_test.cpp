@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/dns_name.hpp"
 #include "core/sanitizers.hpp"
 #include "io/name_server.hpp"
 #include "io/socket.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "io/srv.hpp"
+#include "base/dns_name.hpp"
 #include "store/remote/common/url_parts.hpp"
 
 namespace limitree::memcached {
