@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.hpp"
 #include "decision.hpp"
 #include "envoy.hpp"
 #include "errors.hpp"
@@ -51,19 +52,23 @@ void set_pressure(Native& native, double pressure) {
   native.run(limitree_set_pressure, pressure);
 }
 
-py::str prometheus(Native& native) {
+// The text that `function` of limitree.h writes.
+template <typename Function, typename... Arguments>
+py::str text_of(Native& native, Function function, Arguments... arguments) {
   limitree_text* text = nullptr;
-  native.run(limitree_limiter_prometheus, &text);
+  native.run(function, arguments..., &text);
   return python_text(to_str(Text(text).view()));
 }
 
-// Throws UnknownRoot if the tree has no such name, and ValueError if a path
-// cannot end there.  Does not ask the store.
-void check_root(Native& native, std::string_view name) {
-  const limitree_str root = to_str(name);
-  limitree_text* text = nullptr;
-  native.run(limitree_limiter_explain, &root, std::size_t{1}, &text);
-  limitree_text_free(text);
+py::str prometheus(Native& native) {
+  return text_of(native, limitree_limiter_prometheus);
+}
+
+py::str explain(Native& native, const py::args& segments) {
+  Path path;
+  require(path.read(PySequence_Fast_ITEMS(segments.ptr()),
+                    PyTuple_GET_SIZE(segments.ptr()), "path"));
+  return text_of(native, limitree_limiter_explain, path.data(), path.size());
 }
 
 py::tuple should_rate_limit(Native& native, const py::object& domain,
@@ -127,6 +132,12 @@ void bind_limiter(py::module_& module) {
            "ValueError unless it is a number from 0 to 1.")
       .def("prometheus", prometheus,
            "Return all counters in the text format of Prometheus.")
+      .def("explain", explain,
+           "Return how `path` goes down the tree, as text for people: the "
+           "limits it meets, and,\nwith `memory://` and `shm://`, what is held "
+           "there.\n\nCharges nothing, and does not ask another machine.  "
+           "Raises ValueError if a path cannot\nend there, UnknownRoot if "
+           "no path begins so.")
       .def("_start", start, py::arg("operation"), py::arg("paths"),
            py::arg("several"), py::arg("cost"), py::arg("levels"),
            py::arg("make_future"), py::arg("part") = py::none())
@@ -159,7 +170,6 @@ void bind_limiter(py::module_& module) {
       .def_property_readonly("_busy", &Native::busy)
       .def_property_readonly("_pending", &Native::pending)
       .def("_write_log", &Native::write_log)
-      .def("_check_root", check_root, py::arg("name"))
       .def("_stats", counters<LIMITREE_SCOPE_REQUESTS | LIMITREE_SCOPE_STORE>)
       .def("_limit_stats", counters<LIMITREE_SCOPE_LIMITS>)
       .def("_envoy_stats", counters<LIMITREE_SCOPE_ENVOY>)

@@ -358,6 +358,10 @@ class AsyncLimiter:
         """Return all counters in the text format of Prometheus."""
         return self._limiter.prometheus()
 
+    def explain(self, *path: Segment) -> str:
+        """Return how `path` goes down the tree, as Limiter.explain."""
+        return self._limiter.explain(*path)
+
     def limit_stats(self) -> list[LimitStats]:
         """Return the counters of each limit."""
         return self._limiter.limit_stats()

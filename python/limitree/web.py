@@ -164,7 +164,9 @@ def check_path(limiter: Limiter, path: Sequence[object], where: str) -> None:
     if not isinstance(root, (str, bytes)):
         return
     try:
-        limiter._check_root(root)
+        limiter.explain(root)
+    except UnicodeError:
+        raise
     except ValueError as error:
         if isinstance(error, UnknownRoot) or len(path) == 1:
             raise type(error)(f"{where}: {error}") from None

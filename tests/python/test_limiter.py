@@ -495,5 +495,25 @@ def test_ping_and_prometheus(limiter):
     assert 'policy="job"' in limiter.prometheus()
 
 
+def test_explain_tells_the_limits_of_a_path():
+    tree = {"schema": {"user": {"children": {"*": {"limits": "5 per 1h"}}}}}
+    limiter = limitree.Limiter(tree)
+    text = limiter.explain("user", b"alex")
+    assert "user:alex" in text and "5" in text
+    assert limiter.stats().allowed == 0
+    assert limitree.AsyncLimiter(tree).explain("user", "alex") == text
+    with pytest.raises(limitree.UnknownRoot, match="team"):
+        limiter.explain("team")
+    with pytest.raises(ValueError):
+        limiter.explain("user")
+    with pytest.raises(ValueError, match="path"):
+        limiter.explain()
+    with pytest.raises(TypeError, match=r"path\[1\] must be str or bytes"):
+        limiter.explain("user", 7)
+    limiter.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        limiter.explain("user", "alex")
+
+
 def test_which_openssl_is_in_use_is_known():
     assert limitree.openssl_version.startswith(("OpenSSL ", "AWS-LC "))

@@ -147,7 +147,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
 
     def _is_root(self, name: Any) -> bool:
         try:
-            self.limiter._limiter._check_root(name)
+            self.limiter.explain(name)
         except UnknownRoot:
             return False
         except ValueError:
