@@ -19,7 +19,6 @@ from aiohttp import web
 from limitree import web as answers
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
-from limitree.rate_limit import Step
 from limitree.record import Record
 from limitree.server_site import ServerLimit, ServerSite
 
@@ -54,6 +53,7 @@ class Limiter(ServerSite):
     __doc__ = ServerSite.__doc__
 
     _kind = _Limit
+    _error = RateLimitExceeded
 
     def init_app(self, app: web.Application) -> None:
         """Add the limiter to `app`: headers, denials, start and end.
@@ -77,11 +77,6 @@ class Limiter(ServerSite):
         """Return the decisions about a request."""
         found: Record = request[RECORD]
         return found
-
-    def exceeded(self, decision: Decision, step: Step, message: str | None,
-                 response: Any) -> Exception:
-        """Return the error of a request that was denied."""
-        return RateLimitExceeded(decision, message, response)
 
     async def _answer(
             self, request: web.Request,

@@ -40,7 +40,7 @@ from limitree.lifespan import (
     Scope,
     Send,
 )
-from limitree.limits import NO_LIMITS, Limits
+from limitree.limits import Limits
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step, run_awaited
 from limitree.record import Record
@@ -161,7 +161,27 @@ def _added(before: Iterable[Iterable[bytes]], ours: Headers
     return found
 
 
-class LimitreeMiddleware(HeaderMiddleware):
+class PlainSite:
+    """A limiter that is asked, and its limits that are texts."""
+
+    _lifespan: LimiterLifespan
+    plain: PlainLimits
+
+    @property
+    def limiter(self) -> AsyncLimiter:
+        """The limiter that is asked."""
+        return self._lifespan.limiter
+
+    async def levels_of(self, key: Segment) -> list[Level]:
+        """Return what is left of a caller's texts; charges nothing."""
+        return await self.plain.levels_of_awaited(self.limiter, key)
+
+    async def reset(self, key: Segment) -> None:
+        """Forget what a caller has used of texts."""
+        await self.plain.reset_awaited(self.limiter, key)
+
+
+class LimitreeMiddleware(PlainSite, HeaderMiddleware):
     """Asks a limiter about every connection before the application sees it.
 
     ``limits`` is an AsyncLimiter, which is left open; or the limits of a new
@@ -218,8 +238,8 @@ class LimitreeMiddleware(HeaderMiddleware):
         if limits is None and not self._rules:
             raise TypeError("the middleware needs limits, rules, or both")
         super().__init__(app, LimiterLifespan(
-            NO_LIMITS if limits is None else limits, store,
-            {"clock": clock, **options}), headers, reset, retry_after)
+            limits, store, {"clock": clock, **options}), headers, reset,
+            retry_after)
         self._path = path
         if path is None and limits is not None:
             self._path = lambda scope: ("ip", client_ip.of_scope(scope))
@@ -240,19 +260,6 @@ class LimitreeMiddleware(HeaderMiddleware):
             rule.check(self.limiter._limiter, "rules")
         if self._rules:
             self.plain.update(self._lifespan)  # the name must be free
-
-    @property
-    def limiter(self) -> AsyncLimiter:
-        """The limiter that is asked."""
-        return self._lifespan.limiter
-
-    async def levels_of(self, key: Segment) -> list[Level]:
-        """Return what is left of a caller's texts; charges nothing."""
-        return await self.plain.levels_of_awaited(self.limiter, key)
-
-    async def reset(self, key: Segment) -> None:
-        """Forget what a caller has used of texts."""
-        await self.plain.reset_awaited(self.limiter, key)
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one connection, unless it is denied."""

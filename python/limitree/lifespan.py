@@ -11,7 +11,7 @@ from typing import Any
 from limitree.aio import AsyncLimiter
 from limitree.errors import StoreError
 from limitree.limiter import Limiter
-from limitree.limits import Limits, Replace
+from limitree.limits import NO_LIMITS, Limits, Replace
 from limitree.web import logger, options_of
 
 Scope = MutableMapping[str, Any]
@@ -19,6 +19,25 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+def limiter_of(limits: Limits | Limiter | None, store: str | None,
+               options: dict[str, Any]) -> Limiter:
+    """Return the Limiter that was passed in as `limits`, or a new one.
+
+    Raises what Limiter raises, and TypeError for what only a new one needs.
+    """
+    if not isinstance(limits, Limiter):
+        return Limiter(NO_LIMITS if limits is None else limits,
+                       store or "memory://", **options_of(options))
+    _refuse(store is not None or bool(options))
+    return limits
+
+
+def _refuse(has_options: bool) -> None:
+    if has_options:
+        raise TypeError("store and options belong to the limiter: give them "
+                        "where it is made")
 
 
 class LimiterLifespan:
@@ -30,20 +49,18 @@ class LimiterLifespan:
     AsyncLimiter raises, and TypeError for a Limiter.
     """
 
-    def __init__(self, limits: Limits | AsyncLimiter, store: str,
+    def __init__(self, limits: Limits | AsyncLimiter | None, store: str,
                  options: dict[str, Any]) -> None:
         self._owns = not isinstance(limits, AsyncLimiter)
         if isinstance(limits, AsyncLimiter):
-            if store != "memory://" or any(
-                    value is not None for value in options.values()):
-                raise TypeError("store and options belong to the limiter: give "
-                                "them where it is made")
+            _refuse(store != "memory://" or any(
+                value is not None for value in options.values()))
             self._limiter = limits
             return
         if isinstance(limits, Limiter):
             raise TypeError("a Limiter would stop the event loop: use "
                             "AsyncLimiter")
-        self._limits = limits
+        self._limits = NO_LIMITS if limits is None else limits
         self._store = store
         self._options = options_of(options)
         self._put: dict[str, Mapping[str, object]] = {}

@@ -24,12 +24,11 @@ from litestar.plugins import InitPlugin
 from litestar.utils.sync import AsyncCallable
 
 from limitree import site, web
-from limitree.asgi import HeaderMiddleware, refuse
+from limitree.asgi import refuse
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import problem
 from limitree.lifespan import Message, Receive, Scope, Send
-from limitree.rate_limit import Step
 
 __all__ = ["Limiter", "RateLimit", "RateLimitExceeded"]
 
@@ -72,6 +71,7 @@ class Limiter(site.Site, InitPlugin):
     """
 
     _kind = RateLimit
+    _error = RateLimitExceeded
 
     def init_app(self, app: Any) -> None:
         """Raise TypeError: Litestar knows its plugins when it is made."""
@@ -89,11 +89,6 @@ class Limiter(site.Site, InitPlugin):
         for kind in (RateLimitExceeded, StoreError, ClientGone):
             app_config.exception_handlers.setdefault(kind, _handler)
         return app_config
-
-    def exceeded(self, decision: Decision, step: Step, message: str | None,
-                 response: Any) -> Exception:
-        """Return the error of a request that was denied."""
-        return RateLimitExceeded(decision, message, response)
 
     def _may_have_limits(self, endpoint: object) -> bool:
         return (not isinstance(endpoint, (BaseRouteHandler, type))
@@ -125,20 +120,12 @@ def _function_of(handler: BaseRouteHandler) -> Any:
     return found.func if isinstance(found, AsyncCallable) else found
 
 
-class _Handler:
+class _Handler(site.Connection):
     """The handler of a connection, as a Where."""
 
     def __init__(self, scope: Scope, handler: BaseRouteHandler) -> None:
-        self._scope = scope
+        super().__init__(scope)
         self._handler = handler
-
-    @property
-    def method(self) -> str:
-        return str(self._scope.get("method", "WS"))
-
-    @property
-    def url(self) -> str:
-        return str(self._scope["path"])
 
     def route(self, method: str | None = None) -> str:
         methods = getattr(self._handler, "http_methods", None) or ["WS"]
@@ -148,38 +135,26 @@ class _Handler:
         return name.translate(_PLAIN)
 
 
-class _Middleware(HeaderMiddleware):
+class _Middleware(site.SiteMiddleware):
     """Reports decisions in every response, and refuses websockets."""
 
-    def __init__(self, app: Any, limiter: Limiter) -> None:
-        super().__init__(app, limiter._lifespan, *limiter._headers)
-        self._limiter = limiter
-
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["limitree"].limiter = self._limiter
-
         async def refused(message: Message) -> None:
             error = scope.pop(_ERROR, None)
             if error is None:
                 await send(message)
             else:  # Litestar would close the websocket, and not say why
-                await refuse(_answer(error), scope, receive, send)
+                await refuse(web.answer_to(error), scope, receive, send)
 
-        await self.app(scope, receive,
-                       refused if scope["type"] == "websocket" else send)
-
-
-def _answer(error: Exception) -> web.Answer:
-    if isinstance(error, RateLimitExceeded):
-        return web.denial(error.decision, "none", message=error.message)
-    return web.answer_to(cast("ClientGone | StoreError", error))
+        await super().serve(scope, receive, refused
+                            if scope["type"] == "websocket" else send)
 
 
-def _handler(request: Any, error: Exception) -> Response[Any]:
+def _handler(request: Any, error: Any) -> Response[Any]:
     response: Response[Any] | None = getattr(error, "response", None)
     if response is not None:
         return response
-    answer = _answer(error)
+    answer = web.answer_to(error)
     headers = dict(answer.headers)
     del headers["Content-Length"]
     return Response(answer.body, status_code=answer.status,

@@ -23,12 +23,9 @@ from werkzeug.exceptions import TooManyRequests
 from werkzeug.wrappers import Response
 
 from limitree import site, web
-from limitree.asgi import HeaderMiddleware
 from limitree.decision import Decision
 from limitree.errors import ClientGone, StoreError
 from limitree.headers import problem
-from limitree.lifespan import Receive, Scope, Send
-from limitree.rate_limit import Step
 
 __all__ = ["Limiter", "RateLimitExceeded"]
 
@@ -53,6 +50,8 @@ class Limiter(site.Site):
     for a websocket they get ``quart.websocket``.
     """
 
+    _error = RateLimitExceeded
+
     def init_app(self, app: Quart) -> None:
         """Add the limiter to `app`: headers, denials, start and end.
 
@@ -60,18 +59,13 @@ class Limiter(site.Site):
         registration.
         """
         app.extensions["limitree"] = self
-        setattr(app, "asgi_app", _Middleware(app.asgi_app, self))
+        setattr(app, "asgi_app", site.SiteMiddleware(app.asgi_app, self))
         app.before_request(self._before)
         app.before_websocket(self._before)
         handlers = app.error_handler_spec[None][None]
         for kind in (StoreError, ClientGone):
             if kind not in handlers:
                 app.register_error_handler(kind, _undecided)
-
-    def exceeded(self, decision: Decision, step: Step, message: str | None,
-                 response: Any) -> Exception:
-        """Return the error of a request that was denied."""
-        return RateLimitExceeded(decision, message, response)
 
     def _may_have_limits(self, endpoint: object) -> bool:
         return (isinstance(endpoint, Blueprint)
@@ -104,18 +98,6 @@ class _View:
     def route(self, method: str | None = None) -> str:
         endpoint = str(self._connection.endpoint).translate(_PLAIN)
         return f"{endpoint}@{method}" if method else endpoint
-
-
-class _Middleware(HeaderMiddleware):
-    """Reports decisions in every response."""
-
-    def __init__(self, asgi_app: Any, limiter: Limiter) -> None:
-        super().__init__(asgi_app, limiter._lifespan, *limiter._headers)
-        self._limiter = limiter
-
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["limitree"].limiter = self._limiter
-        await self.app(scope, receive, send)
 
 
 def _response(answer: web.Answer) -> Response:

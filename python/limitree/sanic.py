@@ -19,7 +19,6 @@ from limitree import web
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import problem
-from limitree.rate_limit import Step
 from limitree.record import Record
 from limitree.server_site import ServerLimit, ServerSite
 
@@ -54,6 +53,7 @@ class Limiter(ServerSite):
     __doc__ = ServerSite.__doc__
 
     _kind = _Limit
+    _error = RateLimitExceeded
 
     def init_app(self, app: Sanic[Any, Any]) -> None:
         """Add the limiter to `app`: headers, denials, start and end.
@@ -75,11 +75,6 @@ class Limiter(ServerSite):
         """Return the decisions about a request."""
         found: Record = request.ctx.limitree
         return found
-
-    def exceeded(self, decision: Decision, step: Step, message: str | None,
-                 response: Any) -> Exception:
-        """Return the error of a request that was denied."""
-        return RateLimitExceeded(decision, message, response)
 
     async def _before(self, request: Request) -> None:
         if hasattr(request.ctx, "limitree"):  # an error, which is answered
@@ -142,8 +137,7 @@ def _handler(request: Request, error: Any) -> HTTPResponse:
     response: HTTPResponse | None = getattr(error, "response", None)
     if response is not None:
         return response
-    answer = (web.denial(error.decision, "none", message=error.message)
-              if isinstance(error, LimitExceeded) else web.answer_to(error))
+    answer = web.answer_to(error)
     headers = dict(answer.headers)
     return HTTPResponse(answer.body, answer.status, headers,
                         headers.pop("Content-Type"))

@@ -1,6 +1,6 @@
 """The limiter that the routes of an application ask, whatever its framework.
 
-A framework's `Limiter` is a Site that knows its requests and its errors.
+A framework's `Limiter` is a Site that knows its requests and its error.
 """
 
 from __future__ import annotations
@@ -10,19 +10,14 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from limitree.aio import AsyncLimiter
+from limitree.asgi import HeaderMiddleware, PlainSite
 from limitree.clients import ClientIp, client_ip
-from limitree.decision import Decision, Level
-from limitree.demand import Cost, Segment
+from limitree.decision import Decision
+from limitree.demand import Cost
 from limitree.denials import log_denial
-from limitree.headers import (
-    Reset,
-    RetryAfter,
-    Style,
-    check_style,
-    is_date,
-)
-from limitree.lifespan import LimiterLifespan
-from limitree.limits import NO_LIMITS, Limits
+from limitree.headers import Reset, RetryAfter, Style, check_style, is_date
+from limitree.lifespan import LimiterLifespan, Receive, Scope, Send
+from limitree.limits import Limits
 from limitree.path_costs import DeductWhen
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, RateLimit, Step, Where, run_awaited
@@ -65,7 +60,7 @@ class RouteLimit(RateLimit):
             self.is_default and getattr(endpoint, OVERRIDES, False)))
 
 
-class Site:
+class Site(PlainSite):
     """The limiter of an application, and how it finds its callers.
 
     ``limits`` is the tree of paths, or an AsyncLimiter; leave it out if all
@@ -82,6 +77,8 @@ class Site:
     """
 
     _kind: type[RouteLimit] = RouteLimit
+    #: Makes the error of a Decision, a message or None, and a response or None.
+    _error: Callable[..., Exception]
 
     def __init__(self, key_func: Callable[..., Any] | ClientIp = client_ip(),
                  *, app: Any = None,
@@ -102,9 +99,8 @@ class Site:
         self.enabled = enabled  #: whether anything is asked at all
         #: The limits given as texts.
         self.plain = PlainLimits(_ROOT, strategy)
-        self._lifespan = LimiterLifespan(
-            NO_LIMITS if limits is None else limits, store,
-            {"clock": clock, **options})
+        self._lifespan = LimiterLifespan(limits, store,
+                                         {"clock": clock, **options})
         self.plain.update(self._lifespan)  # the name must be free
         self.key = self._kind.key_function(key_func)  #: tells callers apart
         self.on_breach = on_breach
@@ -130,19 +126,6 @@ class Site:
     def init_app(self, app: Any) -> None:
         """Add the limiter to `app`: headers, denials, start and end."""
         raise NotImplementedError
-
-    @property
-    def limiter(self) -> AsyncLimiter:
-        """The limiter that is asked."""
-        return self._lifespan.limiter
-
-    async def levels_of(self, key: Segment) -> list[Level]:
-        """Return what is left of a caller's texts; charges nothing."""
-        return await self.plain.levels_of_awaited(self.limiter, key)
-
-    async def reset(self, key: Segment) -> None:
-        """Forget what a caller has used of texts."""
-        await self.plain.reset_awaited(self.limiter, key)
 
     # ---- Decorators ---------------------------------------------------------
 
@@ -227,7 +210,7 @@ class Site:
     def exceeded(self, decision: Decision, step: Step, message: str | None,
                  response: Any) -> Exception:
         """Return the error of a request that was denied."""
-        raise NotImplementedError
+        return self._error(decision, message, response)
 
     async def ask(self, limits: Iterable[RouteLimit], request: Any,
                   where: Where) -> None:
@@ -256,6 +239,33 @@ class Site:
                 step.answering(self, request, decision))
             raise self.exceeded(decision, step, message, response)
         return decision
+
+
+class SiteMiddleware(HeaderMiddleware):
+    """Reports what a Site has decided in every response."""
+
+    def __init__(self, app: Any, limiter: Any) -> None:
+        super().__init__(app, limiter._lifespan, *limiter._headers)
+        self._limiter = limiter
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["limitree"].limiter = self._limiter
+        await self.app(scope, receive, send)
+
+
+class Connection:
+    """Where an ASGI connection goes to, as a Where that knows no route."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+
+    @property
+    def method(self) -> str:
+        return str(self._scope.get("method", "WS"))
+
+    @property
+    def url(self) -> str:
+        return str(self._scope["path"])
 
 
 def _texts(texts: Iterable[str]) -> Iterable[str]:

@@ -14,7 +14,12 @@ from typing import Any, NamedTuple, Union, cast
 
 from limitree._native import Decision, Limiter
 from limitree.demand import Segment
-from limitree.errors import ClientGone, StoreError, UnknownRoot
+from limitree.errors import (
+    ClientGone,
+    LimitExceeded,
+    StoreError,
+    UnknownRoot,
+)
 from limitree.headers import Headers, Reset, Style
 
 Path = Sequence[Segment]
@@ -237,12 +242,14 @@ def too_busy(seconds: float) -> Answer:
                     [("Retry-After", str(max(1, math.ceil(seconds))))])
 
 
-def answer_to(error: ClientGone | StoreError) -> Answer:
-    """Return the answer to a request that nobody could decide.
+def answer_to(error: ClientGone | LimitExceeded | StoreError) -> Answer:
+    """Return the answer to a request that was denied, or not decided.
 
-    A client that is gone gets a 400, which the server throws away; an access
-    log has one line for it.
+    It has no headers about limits.  A client that is gone gets a 400, which the
+    server throws away; an access log has one line for it.
     """
+    if isinstance(error, LimitExceeded):
+        return denial(error.decision, "none", message=error.message)
     if isinstance(error, ClientGone):
         return _problem(400, "Bad Request", _GONE, [])
     return unavailable(error)

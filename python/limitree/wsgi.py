@@ -28,8 +28,9 @@ from limitree.headers import (
     dated,
     is_date,
 )
+from limitree.lifespan import limiter_of
 from limitree.limiter import Limiter
-from limitree.limits import NO_LIMITS, Limits
+from limitree.limits import Limits
 from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step, run
@@ -41,7 +42,6 @@ from limitree.web import (
     Started,
     denial,
     is_one_of,
-    options_of,
     paths_of,
     unavailable,
 )
@@ -112,8 +112,7 @@ class LimitreeMiddleware:
         if path is None and not self._rules:
             raise TypeError("the middleware needs a path, rules, or both")
         self._app = app
-        self._limiter = _limiter_of(NO_LIMITS if limits is None else limits,
-                                    store, options)
+        self._limiter = limiter_of(limits, store, options)
         self._path = path
         self._cost = cost
         self._reserve = reserve_of(reserve)
@@ -352,16 +351,6 @@ class _HeldBody:
                 self._body.close()
         finally:
             self._holds.end()
-
-
-def _limiter_of(limits: Limits | Limiter, store: str | None,
-                options: dict[str, Any]) -> Limiter:
-    if not isinstance(limits, Limiter):
-        return Limiter(limits, store or "memory://", **options_of(options))
-    if store is not None or options:
-        raise TypeError("store and options belong to the limiter: give them "
-                        "where it is made")
-    return limits
 
 
 def _send(answer: Answer, environ: WSGIEnvironment,

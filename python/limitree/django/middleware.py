@@ -23,9 +23,9 @@ from limitree.django.keys import load_user
 from limitree.django.record import Record, begin
 from limitree.django.response import (
     add_headers,
+    plain_response,
     too_many,
     too_many_awaited,
-    undecided,
 )
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.rate_limit import run, run_awaited
@@ -68,7 +68,7 @@ class LimitreeMiddleware:
             response = self._answer(request, record)
         except (ClientGone, StoreError) as error:
             record.holds.denied = True
-            response = undecided(error)
+            response = plain_response(error)
         except BaseException:
             record.holds.failed = True
             record.holds.end()
@@ -111,7 +111,7 @@ class LimitreeMiddleware:
             response = await self._ask_awaited(request, record)
         except (ClientGone, StoreError) as error:
             record.holds.denied = True
-            response = undecided(error)
+            response = plain_response(error)
         except BaseException as error:
             # A client that goes away, which cancels, has used something.
             record.holds.failed = isinstance(error, Exception)
@@ -154,7 +154,7 @@ class LimitreeMiddleware:
             denial = step.decide(site, record, request, args, kwargs)
         except (ClientGone, StoreError) as error:
             record.holds.denied = True
-            return undecided(error)
+            return plain_response(error)
         if denial is None:
             return None
         return too_many(site, request, Ratelimited(denial, *record.told))
@@ -170,7 +170,7 @@ class LimitreeMiddleware:
                                                kwargs)
         except (ClientGone, StoreError) as error:
             record.holds.denied = True
-            return undecided(error)
+            return plain_response(error)
         if denial is None:
             return None
         return await too_many_awaited(site, request,
@@ -185,7 +185,7 @@ class LimitreeMiddleware:
             return None
         record.holds.denied = True
         if not isinstance(error, LimitExceeded):
-            return undecided(error)
+            return plain_response(error)
         if not any(error.decision is one for one in record.decisions):
             record.decisions.append(error.decision)
         return cast("HttpResponseBase", too_many(current(), request, error))

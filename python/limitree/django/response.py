@@ -27,7 +27,7 @@ def too_many(site: Site, request: HttpRequest, error: LimitExceeded) -> Any:
     view = site.conf.view
     response = getattr(error, "response", None)
     if response is not None or view is None:
-        return response or _problem(error)
+        return response or plain_response(error)
     if iscoroutinefunction(view):
         view = async_to_sync(view)
     return view(request, error)
@@ -39,22 +39,16 @@ async def too_many_awaited(site: Site, request: HttpRequest,
     view = site.conf.view
     response = getattr(error, "response", None)
     if response is not None or view is None:
-        return response or _problem(error)
+        return response or plain_response(error)
     if not iscoroutinefunction(view):  # it may wait, as views may
         view = sync_to_async(view)
     return await view(request, error)
 
 
-def undecided(error: ClientGone | StoreError) -> HttpResponse:
-    """Return the response to a request that nobody could decide."""
-    return _response(web.answer_to(error))
-
-
-def _problem(error: LimitExceeded) -> HttpResponse:
-    return _response(web.denial(error.decision, "none", message=error.message))
-
-
-def _response(answer: web.Answer) -> HttpResponse:
+def plain_response(error: ClientGone | LimitExceeded | StoreError
+                   ) -> HttpResponse:
+    """Return the response to a request that was denied, or not decided."""
+    answer = web.answer_to(error)
     return HttpResponse(answer.body, status=answer.status,
                         headers=dict(answer.headers))
 

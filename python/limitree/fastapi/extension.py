@@ -11,10 +11,9 @@ from typing import Any, TypeVar, cast
 from fastapi import FastAPI
 from fastapi.params import Depends
 
-from limitree.asgi import HeaderMiddleware
 from limitree.fastapi.rate_limit import RateLimit
 from limitree.lifespan import Message, Scope
-from limitree.site import OVERRIDES
+from limitree.site import OVERRIDES, SiteMiddleware
 from limitree.starlette.errors import HANDLERS
 from limitree.starlette.scope import calls_in
 from limitree.starlette.site import Site
@@ -123,22 +122,19 @@ class Limiter(Site):
                 "below the route")
 
 
-class _Middleware(HeaderMiddleware):
+class _Middleware(SiteMiddleware):
     """Reports decisions in every response, and gives requests a limiter."""
-
-    def __init__(self, app: Any, limiter: Limiter) -> None:
-        super().__init__(app, limiter._lifespan, *limiter._headers)
-        self._limiter = limiter
 
     def check(self) -> None:
         """Raise UnknownRoot if a route has a path that no tree has."""
         self._limiter._check_routes()
 
     async def serve(self, scope: Scope, receive: Any, send: Any) -> None:
-        limiter = scope["limitree"].limiter = self._limiter
+        limiter: Limiter = self._limiter
 
         async def checked(message: Message) -> None:
             limiter._check_endpoint(scope.get("endpoint"))
             await send(message)
 
-        await self.app(scope, receive, checked if limiter._inner else send)
+        await super().serve(scope, receive,
+                            checked if limiter._inner else send)

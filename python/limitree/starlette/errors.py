@@ -6,7 +6,6 @@ import contextlib
 from typing import Any, cast
 
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
@@ -34,21 +33,12 @@ class RateLimitExceeded(HTTPException, LimitExceeded):
 
 async def rate_limit_exceeded_handler(connection: Any, error: Exception
                                       ) -> Response | None:
-    """Answer a denied request: with a 429, or by closing the websocket."""
-    decision = cast(LimitExceeded, error).decision
-    answer = web.denial(decision, "none",
-                        message=getattr(error, "message", None))
-    return await _answer(connection, answer, getattr(error, "response", None))
+    """Answer a denied request: with a 429, or by closing the websocket.
 
-
-async def _undecided_handler(connection: Any, error: Exception
-                             ) -> Response | None:
-    return await _answer(connection, web.answer_to(
-        cast("ClientGone | StoreError", error)))
-
-
-async def _answer(connection: Request | WebSocket, answer: web.Answer,
-                  response: Response | None = None) -> Response | None:
+    Others, which could not be decided, get a 503 or a 400.
+    """
+    answer = web.answer_to(cast("LimitExceeded", error))
+    response: Response | None = getattr(error, "response", None)
     if response is None:
         response = Response(answer.body, answer.status, dict(answer.headers))
     if not isinstance(connection, WebSocket):
@@ -62,9 +52,6 @@ async def _answer(connection: Request | WebSocket, answer: web.Answer,
 
 
 #: For errors of a limiter, unless the application has its own handlers.
-HANDLERS: dict[Any, Any] = {
-    RateLimitExceeded: rate_limit_exceeded_handler,
-    LimitExceeded: rate_limit_exceeded_handler,
-    StoreError: _undecided_handler,
-    ClientGone: _undecided_handler,
-}
+HANDLERS: dict[Any, Any] = dict.fromkeys(
+    (RateLimitExceeded, LimitExceeded, StoreError, ClientGone),
+    rate_limit_exceeded_handler)

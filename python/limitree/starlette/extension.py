@@ -9,10 +9,10 @@ from starlette.requests import HTTPConnection, Request
 from starlette.routing import Match
 from starlette.websockets import WebSocket
 
-from limitree.asgi import HeaderMiddleware
 from limitree.errors import ClientGone, StoreError
 from limitree.lifespan import Receive, Scope, Send
 from limitree.rate_limit import run_awaited
+from limitree.site import SiteMiddleware
 from limitree.starlette.errors import HANDLERS, RateLimitExceeded
 from limitree.starlette.scope import Connection
 from limitree.starlette.site import Site
@@ -31,12 +31,8 @@ class Limiter(Site):
         app.add_middleware(_Middleware, limiter=self)
 
 
-class _Middleware(HeaderMiddleware):
+class _Middleware(SiteMiddleware):
     """Decides requests by the routes that they will take."""
-
-    def __init__(self, app: Any, limiter: Limiter) -> None:
-        super().__init__(app, limiter._lifespan, *limiter._headers)
-        self._limiter = limiter
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         site = scope["limitree"].limiter = self._limiter

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from limitree import site
 from limitree.lifespan import Scope
 
 _PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
@@ -84,19 +85,8 @@ def _mount_of(scope: Scope) -> str:
                     for part in mount.split("/"))
 
 
-class Connection:
+class Connection(site.Connection):
     """Where a connection goes to, as a Where."""
-
-    def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-
-    @property
-    def method(self) -> str:
-        return str(self._scope.get("method", "WS"))
-
-    @property
-    def url(self) -> str:
-        return str(self._scope["path"])
 
     def route(self, method: str | None = None) -> str:
         return route_of(self._scope, method)

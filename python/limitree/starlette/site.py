@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from starlette.requests import HTTPConnection
 
 from limitree import site
-from limitree.decision import Decision
-from limitree.rate_limit import Step
 from limitree.starlette.errors import RateLimitExceeded
 
 
 class Site(site.Site):
     __doc__ = site.Site.__doc__
 
-    def exceeded(self, decision: Decision, step: Step, message: str | None,
-                 response: Any) -> Exception:
-        """Return the error of a request that was denied."""
-        return RateLimitExceeded(decision, message, response)
+    _error = RateLimitExceeded
 
 
 def site_of(connection: HTTPConnection) -> Site:
