@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import grpc.aio
 
 from limitree.aio import AsyncLimiter
-from limitree.clients import ClientIp
-from limitree.demand import Cost
 from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.grpc.gate import (
@@ -25,37 +23,26 @@ from limitree.grpc.gate import (
     used_nothing,
     with_behavior,
 )
-from limitree.headers import Style
-from limitree.limits import NO_LIMITS, Limits
 from limitree.lifespan import LimiterLifespan
-from limitree.rate_limit import Breach, RateLimit, Step, run_awaited
-from limitree.response_holds import Holds, Reserve
+from limitree.limiter import Limiter
+from limitree.rate_limit import Step, run_awaited
+from limitree.response_holds import Holds
 from limitree.tasks import when_done
 
 
-class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
+class AsyncRateLimitInterceptor(Gate, grpc.aio.ServerInterceptor):
     __doc__ = f"""Limits the calls of a ``grpc.aio.server``.
 {(Gate.__doc__ or '').partition(chr(10))[2]}
     Functions may be async.
     """
 
-    def __init__(self, limits: Limits | AsyncLimiter | None = None,
-                 store: str = "memory://", *,
-                 path: Callable[[Call], Any] | None = None,
-                 rules: Iterable[RateLimit] = (),
-                 key: Callable[..., Any] | ClientIp | None = None,
-                 strategy: str | None = None,
-                 cost: Cost | Callable[[Call], Any] = 1,
-                 reserve: Reserve = False, exclude: Iterable[str] = (),
-                 headers: Style = "ietf", on_breach: Breach | None = None,
-                 **options: Any) -> None:
-        self._gate = Gate(
-            path=path, rules=rules, key=key, strategy=strategy, cost=cost,
-            reserve=reserve, exclude=exclude, headers=headers,
-            on_breach=on_breach)
-        self._lifespan = LimiterLifespan(
-            NO_LIMITS if limits is None else limits, store, options)
-        self._gate.check(self.limiter._limiter, self._lifespan)
+    def _open(self, limits: Any, store: str | None, options: dict[str, Any]
+              ) -> Limiter:
+        self._lifespan = LimiterLifespan(limits, store or "memory://", options)
+        return self.limiter._limiter
+
+    def _update(self) -> None:
+        self.plain.update(self._lifespan)
 
     @property
     def limiter(self) -> AsyncLimiter:
@@ -71,7 +58,7 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
         """Return the handler of a call, behind its limits."""
         handler = await continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or self._gate.is_excluded(method):
+        if handler is None or self._is_excluded(method):
             return handler
         behavior = behavior_of(handler)
         return with_behavior(handler, self._limited(
@@ -139,9 +126,9 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
 
     async def _begin(self, method: str, context: Any) -> _Admission:
         call, step = Call(method, context), Step()
-        await run_awaited(self._gate.asking(step, call))
-        if self._gate.plain.has_news:
-            await asyncio.to_thread(self._gate.plain.update, self._lifespan)
+        await run_awaited(self._asking(step, call))
+        if self.plain.has_news:
+            await asyncio.to_thread(self._update)
         admission = _Admission(step, self.limiter)
         if not step.ask.paths:
             return admission
@@ -153,7 +140,7 @@ class AsyncRateLimitInterceptor(grpc.aio.ServerInterceptor):
         if decision.limited:
             log_denial(decision)
             admission.refusal = await run_awaited(
-                self._gate.refusing(step, call, decision))
+                self._refusing(step, call, decision))
             return admission
         admission.holds.add(decision, step.ask, self.limiter._limiter,
                             self.limiter)

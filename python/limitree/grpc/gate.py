@@ -14,6 +14,7 @@ from limitree.demand import Cost
 from limitree.errors import StoreError
 from limitree.grpc.trailers import Trailers, trailers_of
 from limitree.headers import Style, check_style, problem
+from limitree.limiter import Limiter
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Asking, Breach, RateLimit, Step
 from limitree.response_holds import Holds, Reserve, reserve_of
@@ -117,12 +118,15 @@ class Gate:
     ``grpc-status-details-bin``.
     """
 
-    def __init__(self, *, path: Callable[[Call], Any] | None,
-                 rules: Iterable[RateLimit],
-                 key: Callable[..., Any] | ClientIp | None,
-                 strategy: str | None, cost: Cost | Callable[[Call], Any],
-                 reserve: Reserve, exclude: Iterable[str], headers: Style,
-                 on_breach: Breach | None) -> None:
+    def __init__(self, limits: Any = None, store: str | None = None, *,
+                 path: Callable[[Call], Any] | None = None,
+                 rules: Iterable[RateLimit] = (),
+                 key: Callable[..., Any] | ClientIp | None = None,
+                 strategy: str | None = None,
+                 cost: Cost | Callable[[Call], Any] = 1,
+                 reserve: Reserve = False, exclude: Iterable[str] = (),
+                 headers: Style = "ietf", on_breach: Breach | None = None,
+                 **options: Any) -> None:
         self._rules = list(rules)
         if path is None and not self._rules:
             raise TypeError("the interceptor needs a path, rules, or both")
@@ -131,19 +135,26 @@ class Gate:
         self._cost = cost
         self._reserve = reserve_of(reserve)
         self._style: Style = headers
-        self.is_excluded = is_one_of(exclude)
+        self._is_excluded = is_one_of(exclude)
         self.plain = PlainLimits("rpc", strategy)
         self.key = CallRateLimit.key_function(key or client_ip())
         self.on_breach = on_breach
-
-    def check(self, limiter: Any, ruled: Any) -> None:
-        """Raise an error if a path has no limits; `ruled` learns texts."""
+        limiter = self._open(limits, store, options)
         for rule in self._rules:
             rule.check(limiter, "rules")
         if self._rules:
-            self.plain.update(ruled)
+            self._update()
 
-    def asking(self, step: Step, call: Call) -> Asking:
+    def _open(self, limits: Any, store: str | None, options: dict[str, Any]
+              ) -> Limiter:
+        """Set the limiter that is asked; return it as one for threads."""
+        raise NotImplementedError
+
+    def _update(self) -> None:
+        """Tell the limiter of new texts."""
+        raise NotImplementedError
+
+    def _asking(self, step: Step, call: Call) -> Asking:
         """Put what a call is charged on into `step`."""
         if self._path is not None:
             found = paths_of((yield self._path(call)), self._path)
@@ -156,7 +167,7 @@ class Gate:
                 step.ask.defer(0, None, self._reserve)
         yield from step.asking(self._rules, self, call, _Method(call.method))
 
-    def refusing(self, step: Step, call: Call, decision: Decision) -> Asking:
+    def _refusing(self, step: Step, call: Call, decision: Decision) -> Asking:
         """Call on_breach, and return the Refusal."""
         _, message = yield from step.answering(self, call, decision)
         details = message or str(problem(decision)["detail"])

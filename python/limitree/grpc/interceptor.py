@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
 
-from limitree.clients import ClientIp
-from limitree.demand import Cost
 from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.grpc.gate import (
@@ -22,47 +20,30 @@ from limitree.grpc.gate import (
     used_nothing,
     with_behavior,
 )
-from limitree.headers import Style
+from limitree.lifespan import limiter_of
 from limitree.limiter import Limiter
-from limitree.limits import NO_LIMITS, Limits
-from limitree.rate_limit import Breach, RateLimit, Step, run
-from limitree.response_holds import Holds, Reserve
-from limitree.web import options_of
+from limitree.rate_limit import Step, run
+from limitree.response_holds import Holds
 
 
-class RateLimitInterceptor(grpc.ServerInterceptor):
+class RateLimitInterceptor(Gate, grpc.ServerInterceptor):
     __doc__ = f"""Limits the calls of a ``grpc.server``.
 {(Gate.__doc__ or '').partition(chr(10))[2]}"""
 
-    def __init__(self, limits: Limits | Limiter | None = None,
-                 store: str | None = None, *,
-                 path: Callable[[Call], Any] | None = None,
-                 rules: Iterable[RateLimit] = (),
-                 key: Callable[..., Any] | ClientIp | None = None,
-                 strategy: str | None = None,
-                 cost: Cost | Callable[[Call], Any] = 1,
-                 reserve: Reserve = False, exclude: Iterable[str] = (),
-                 headers: Style = "ietf", on_breach: Breach | None = None,
-                 **options: Any) -> None:
-        self._gate = Gate(
-            path=path, rules=rules, key=key, strategy=strategy, cost=cost,
-            reserve=reserve, exclude=exclude, headers=headers,
-            on_breach=on_breach)
-        if not isinstance(limits, Limiter):
-            limits = Limiter(NO_LIMITS if limits is None else limits,
-                             store or "memory://", **options_of(options))
-        elif store is not None or options:
-            raise TypeError("store and options belong to the limiter: give "
-                            "them where it is made")
-        self.limiter = limits  #: the limiter that is asked
-        self._gate.check(limits, limits)
+    def _open(self, limits: Any, store: str | None, options: dict[str, Any]
+              ) -> Limiter:
+        self.limiter = limiter_of(limits, store, options)  #: that is asked
+        return self.limiter
+
+    def _update(self) -> None:
+        self.plain.update(self.limiter)
 
     def intercept_service(self, continuation: Callable[[Any], Any],
                           handler_call_details: Any) -> Any:
         """Return the handler of a call, behind its limits."""
         handler = continuation(handler_call_details)
         method = handler_call_details.method
-        if handler is None or self._gate.is_excluded(method):
+        if handler is None or self._is_excluded(method):
             return handler
         behavior = behavior_of(handler)
 
@@ -84,8 +65,8 @@ class RateLimitInterceptor(grpc.ServerInterceptor):
     def _admitted(self, method: str, context: Any) -> Iterator[Holds]:
         """Hold what a call needs until it ends; ends it if it is denied."""
         call, step = Call(method, context), Step()
-        run(self._gate.asking(step, call))
-        self._gate.plain.update(self.limiter)
+        run(self._asking(step, call))
+        self._update()
         holds = Holds()
         if not step.ask.paths:
             yield holds
@@ -114,7 +95,7 @@ class RateLimitInterceptor(grpc.ServerInterceptor):
         if decision.allowed:
             return decision, None
         log_denial(decision)
-        return decision, run(self._gate.refusing(step, call, decision))
+        return decision, run(self._refusing(step, call, decision))
 
     def _end(self, step: Step, holds: Holds, context: Any, raised: bool
              ) -> None:
