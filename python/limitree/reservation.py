@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Coroutine, Generator, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 if TYPE_CHECKING:
     from limitree._native import Hold
@@ -32,6 +33,11 @@ class AsyncHolder(Protocol):
                            units: dict[str, int]) -> int: ...
     async def _cancel_hold(self, made: Hold) -> int: ...
     async def _extend_hold(self, made: Hold, hold: Duration) -> int: ...
+
+
+def _of_decision(name: str) -> Any:
+    """Return a property that the decision has, too."""
+    return property(operator.attrgetter(f"decision.{name}"))
 
 
 class Reserved:
@@ -73,65 +79,21 @@ class Reserved:
         """
         return self._is_open and self._process == os.getpid()
 
-    @property
-    def limited(self) -> bool:
-        return self.decision.limited
-
-    @property
-    def allowed(self) -> bool:
-        return self.decision.allowed
-
-    @property
-    def limit(self) -> int:
-        return self.decision.limit
-
-    @property
-    def remaining(self) -> int:
-        return self.decision.remaining
-
-    @property
-    def retry_after(self) -> float | None:
-        return self.decision.retry_after
-
-    @property
-    def reset_after(self) -> float:
-        return self.decision.reset_after
-
-    @property
-    def next_after(self) -> float:
-        return self.decision.next_after
-
-    @property
-    def binding_reset_after(self) -> float:
-        return self.decision.binding_reset_after
-
-    @property
-    def held(self) -> int:
-        return self.decision.held
-
-    @property
-    def levels(self) -> tuple[Level, ...] | None:
-        return self.decision.levels
-
-    @property
-    def source(self) -> str:
-        return self.decision.source
-
-    @property
-    def unlimited(self) -> bool:
-        return self.decision.unlimited
-
-    @property
-    def shadowed(self) -> bool:
-        return self.decision.shadowed
-
-    @property
-    def degraded(self) -> bool:
-        return self.decision.degraded
-
-    @property
-    def soft(self) -> bool:
-        return self.decision.soft
+    limited: Final[bool] = _of_decision("limited")
+    allowed: Final[bool] = _of_decision("allowed")
+    limit: Final[int] = _of_decision("limit")
+    remaining: Final[int] = _of_decision("remaining")
+    retry_after: Final[float | None] = _of_decision("retry_after")
+    reset_after: Final[float] = _of_decision("reset_after")
+    next_after: Final[float] = _of_decision("next_after")
+    binding_reset_after: Final[float] = _of_decision("binding_reset_after")
+    held: Final[int] = _of_decision("held")
+    levels: Final[tuple[Level, ...] | None] = _of_decision("levels")
+    source: Final[str] = _of_decision("source")
+    unlimited: Final[bool] = _of_decision("unlimited")
+    shadowed: Final[bool] = _of_decision("shadowed")
+    degraded: Final[bool] = _of_decision("degraded")
+    soft: Final[bool] = _of_decision("soft")
 
     def as_cell(self) -> tuple[int, int, int, int, int]:
         return self.decision.as_cell()
