@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -228,24 +229,14 @@ class Limiter:
             deduct_when=deduct_when, on_breach=on_breach, cost=cost,
             metas=meta_rules(meta_limits)))
 
-    def shared_limit(
-        self, limit_value: TextOf, scope: ScopeOf, *,
-        key_func: Key | None = None, per_method: bool = False,
-        methods: str | Iterable[str] | None = None,
-        error_message: str | Callable[[], str] | None = None,
-        exempt_when: Callable[[], bool] | None = None,
-        override_defaults: bool = True,
-        deduct_when: DeductWhen | None = None,
-        on_breach: Breach | None = None, cost: CostOf = 1,
-        meta_limits: Metas = None,
-    ) -> RouteLimit:
-        """The same with one bucket for everything that has this `scope`."""
-        return self._route_limit(Rule(
-            limit_value, key=key_func, scope=scope, shared=True,
-            per_method=per_method, methods=methods_of(methods),
-            error_message=error_message, exempt_when=exempt_when,
-            override_defaults=override_defaults, deduct_when=deduct_when,
-            on_breach=on_breach, cost=cost, metas=meta_rules(meta_limits)))
+    def shared_limit(self, limit_value: TextOf, scope: ScopeOf,
+                     **options: Any) -> RouteLimit:
+        """The same with one bucket for everything that has this `scope`.
+
+        The other arguments are those of `limit`.
+        """
+        rule = self.limit(limit_value, scope=scope, **options).rule
+        return self._route_limit(dataclasses.replace(rule, shared=True))
 
     def path(
         self, *path: SegmentOf, methods: str | Iterable[str] | None = None,
