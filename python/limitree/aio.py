@@ -222,31 +222,26 @@ class AsyncLimiter:
                                 hits_addend: int = 1, *, metadata: bool = False
                                 ) -> EnvoyResponse:
         """Answer a request of Envoy, as Limiter.should_rate_limit."""
-        if self._watch is None:
-            return self._limiter.should_rate_limit(
-                domain, descriptors, hits_addend, metadata=metadata)
-        return envoy.response(await self._watch.ask_envoy(
-            envoy.request(domain, descriptors, hits_addend, metadata)))
+        return await self._ask_envoy(
+            envoy.request(domain, descriptors, hits_addend, metadata))
 
     async def peek_descriptors(self, domain: Segment, descriptors: Descriptors,
                                hits_addend: int = 1, *, metadata: bool = False
                                ) -> EnvoyResponse:
         """Answer what should_rate_limit would, as Limiter.peek_descriptors."""
-        if self._watch is None:
-            return self._limiter.peek_descriptors(
-                domain, descriptors, hits_addend, metadata=metadata)
-        return envoy.response(await self._watch.ask_envoy(
+        return await self._ask_envoy(
             envoy.request(domain, descriptors, hits_addend, metadata,
-                          looks=True)))
+                          looks=True))
+
+    async def _ask_envoy(self, request: envoy.Request) -> EnvoyResponse:
+        if self._watch is None:
+            return self._limiter._ask_envoy(request)
+        return envoy.response(await self._watch.ask_envoy(request))
 
     async def reset_descriptors(self, domain: Segment, descriptors: Descriptors
                                 ) -> None:
         """Forget the buckets that should_rate_limit would reach; see reset."""
-        if self._watch is None:
-            self._limiter.reset_descriptors(domain, descriptors)
-        else:
-            await self._in_thread(self._limiter.reset_descriptors, domain,
-                                  descriptors)
+        await self._aside(self._limiter.reset_descriptors, domain, descriptors)
 
     async def reset(self, *path: Segment, leaf: bool = False) -> None:
         """Forget the buckets along `path`, or only those of its last node.
@@ -254,25 +249,15 @@ class AsyncLimiter:
         Do not call it for each request: with a store on another machine it
         takes a thread of the loop's executor.
         """
-        if self._watch is None:
-            self._limiter.reset(*path, leaf=leaf)
-        else:
-            await self._in_thread(self._limiter.reset, *path, leaf=leaf)
+        await self._aside(self._limiter.reset, *path, leaf=leaf)
 
     async def block(self, *path: Segment, duration: Duration) -> None:
         """Deny every request along `path`, as Limiter.block; see reset."""
-        if self._watch is None:
-            self._limiter.block(*path, duration=duration)
-        else:
-            await self._in_thread(self._limiter.block, *path,
-                                  duration=duration)
+        await self._aside(self._limiter.block, *path, duration=duration)
 
     async def unblock(self, *path: Segment) -> None:
         """End a block, as Limiter.unblock; see reset."""
-        if self._watch is None:
-            self._limiter.unblock(*path)
-        else:
-            await self._in_thread(self._limiter.unblock, *path)
+        await self._aside(self._limiter.unblock, *path)
 
     def set_pressure(self, pressure: float) -> None:
         """Set how busy this process is, as Limiter.set_pressure."""
@@ -280,12 +265,13 @@ class AsyncLimiter:
 
     async def ping(self) -> float:
         """Check that the store answers, as Limiter.ping; see reset."""
-        if self._watch is None:
-            return self._limiter.ping()
-        return await self._in_thread(self._limiter.ping)
+        return await self._aside(self._limiter.ping)
 
-    async def _in_thread(self, function: Callable[..., _Result],
-                         *args: Any, **kwargs: Any) -> _Result:
+    async def _aside(self, function: Callable[..., _Result],
+                     *args: Any, **kwargs: Any) -> _Result:
+        """Call `function`, in a thread if it may wait for the store."""
+        if self._watch is None:
+            return function(*args, **kwargs)
         client = self._limiter._client
         if client is not None:  # it may have to answer in this loop
             client.loop = asyncio.get_running_loop()
