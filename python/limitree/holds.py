@@ -10,13 +10,16 @@ from limitree.wait import seconds_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any
+    from typing import Any, TypeVar
 
     from limitree._native import Hold
     from limitree.demand import Cost, Costs, Parts, Segment
     from limitree.greenlets import Watch
+    from limitree.redis_client import Sender
     from limitree.reservation import Reservation
     from limitree.wait import Duration
+
+    _Result = TypeVar("_Result")
 
 _MAX_SECONDS = 24 * 3600  # LIMITREE_MAX_HOLD_NS
 
@@ -48,6 +51,7 @@ class HoldingLimiter(_native.Limiter):
     """The part of Limiter that is about reservations."""
 
     _greenlets: Watch | None = None  # made by the first call under gevent
+    _client: Sender | None = None
 
     def reserve(self, *path: Segment, cost: Cost = 1,
                 hold: Duration | None = None, levels: bool | None = None
@@ -119,6 +123,13 @@ class HoldingLimiter(_native.Limiter):
         if decision is NotImplemented:
             decision = start(None)
         return int(decision.held)
+
+    def _aside(self, function: Callable[[], _Result]) -> _Result:
+        """Return the result of `function`, which may wait for the store."""
+        if not self._has_greenlets or self._client is not None:
+            return function()
+        from limitree.greenlets import aside
+        return aside(function)
 
     @property
     def _has_greenlets(self) -> bool:

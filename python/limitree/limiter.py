@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
+from limitree.descriptor_limiter import DescriptorLimiter
 from limitree.errors import LimitExceeded
-from limitree.holds import HoldingLimiter
 from limitree.limits import (
     NO_LIMITS,
     NOT_GIVEN,
@@ -27,20 +27,12 @@ if TYPE_CHECKING:
 
     from limitree.decision import Decision
     from limitree.demand import Cost, CostOf, Segment, SegmentOf
-    from limitree.envoy import (
-        Descriptors,
-        DescriptorStats,
-        EnvoyResponse,
-        EnvoyStats,
-        Request,
-    )
     from limitree.limits import Limits, Replace
     from limitree.lines import Lines
-    from limitree.redis_client import RedisClient, Sender
+    from limitree.redis_client import RedisClient
     from limitree.stats import LimitStats, Stats
     from limitree.wait import Clock, Duration
 
-    _Result = TypeVar("_Result")
     _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 # As limitree.h numbers them.
@@ -65,7 +57,7 @@ class Beginning:
         self.put: dict[bytes, tuple[bytes, int]] = {}
 
 
-class Limiter(HoldingLimiter):
+class Limiter(DescriptorLimiter):
     """Decides whether the caller named by a path may act now.
 
     ``limits`` is a path, YAML text, a dict or a list of those: see
@@ -87,7 +79,6 @@ class Limiter(HoldingLimiter):
     """
 
     _awaited = False  # whether a client may answer in an event loop
-    _client: Sender | None = None
 
     def __init__(self, limits: Limits = NOT_GIVEN,
                  store: str | RedisClient = "memory://", *,
@@ -159,77 +150,6 @@ class Limiter(HoldingLimiter):
             self._limits = limits
             if self._beginning is not None:
                 self._beginning.texts = texts
-
-    def reload_descriptors(self, descriptors: Limits | None = None) -> None:
-        """Replace the descriptors; None reads their files again.
-
-        Raises ConfigError and OSError as the constructor does; the old ones
-        then stay.
-        """
-        if descriptors is None:
-            descriptors = self._descriptors
-        files = [] if descriptors is None else read_descriptors(descriptors)
-        with self._swapping:
-            self._reload_descriptors(files)
-            self._descriptors = descriptors
-
-    def should_rate_limit(self, domain: Segment, descriptors: Descriptors,
-                          hits_addend: int = 1, *, metadata: bool = False
-                          ) -> EnvoyResponse:
-        """Answer a request of Envoy by the descriptors of this limiter.
-
-        Each of `descriptors` is a dict of entries, a list of pairs, or a
-        Descriptor.  `hits_addend` is for those without their own; 0 means 1, as
-        in Envoy's message.  With `metadata` the response has the dynamic
-        metadata.  Raises ValueError for an empty domain or list, TypeError,
-        StoreError and StoreTimeout.
-        """
-        from limitree import envoy
-        return self._ask_envoy(
-            envoy.request(domain, descriptors, hits_addend, metadata))
-
-    def peek_descriptors(self, domain: Segment, descriptors: Descriptors,
-                         hits_addend: int = 1, *, metadata: bool = False
-                         ) -> EnvoyResponse:
-        """Answer what should_rate_limit would answer now.
-
-        Nothing is charged or held, and statistics do not count it.
-        """
-        from limitree import envoy
-        return self._ask_envoy(
-            envoy.request(domain, descriptors, hits_addend, metadata,
-                          looks=True))
-
-    def _ask_envoy(self, request: Request) -> EnvoyResponse:
-        from limitree import envoy
-        if self._has_greenlets:
-            from limitree import greenlets
-            answer = greenlets.should_rate_limit(self, request)
-            if answer is not NotImplemented:
-                return envoy.response(answer)
-        return envoy.response(self._should_rate_limit(*request))
-
-    def reset_descriptors(self, domain: Segment, descriptors: Descriptors
-                          ) -> None:
-        """Forget the buckets that should_rate_limit would reach.
-
-        Raises what should_rate_limit raises.
-        """
-        from limitree import envoy
-        forget, asked = self._reset_descriptors, envoy.read(descriptors)
-        self._aside(lambda: forget(domain, asked))
-
-    def descriptor_stats(self) -> list[DescriptorStats]:
-        """Return the hits of rules, by their names in metrics."""
-        from limitree.envoy import DescriptorStats
-        return [DescriptorStats(key, **values)
-                for key, values in self._descriptor_stats()]
-
-    def envoy_stats(self) -> EnvoyStats:
-        """Return the counters of requests of Envoy."""
-        from limitree.envoy import EnvoyStats
-        [(_, values)] = self._envoy_stats()
-        return EnvoyStats(**values)
 
     def put(self, name: str, node: str | Mapping[str, object], *,
             replace: Replace = False) -> None:
@@ -307,13 +227,6 @@ class Limiter(HoldingLimiter):
     @property
     def _beginning(self) -> Beginning | None:
         return None if beginnings is None else beginnings.get(self)
-
-    def _aside(self, function: Callable[[], _Result]) -> _Result:
-        """Return the result of `function`, which may wait for the store."""
-        if not self._has_greenlets or self._client is not None:
-            return function()
-        from limitree.greenlets import aside
-        return aside(function)
 
     def close(self, drain: Duration = 0) -> None:
         """Release the store; later calls raise RuntimeError.

@@ -16,8 +16,8 @@ SOURCES = pathlib.Path(__file__).parents[2] / "python/limitree"
 # What `import limitree` may load, besides what every Python has loaded when a
 # program begins.
 OWN = {"limitree", *(f"limitree.{name}" for name in (
-    "_native", "clients", "decision", "default", "errors", "holds", "limiter",
-    "limits", "locks", "wait"))}
+    "_native", "clients", "decision", "default", "descriptor_limiter", "errors",
+    "holds", "limiter", "limits", "locks", "wait"))}
 OTHERS = {"__future__", "_thread", "_weakref", "time"}
 
 # The names that are not there at once, and their modules.
