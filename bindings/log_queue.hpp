@@ -3,8 +3,7 @@
 // time.  Holds the first few messages that nobody has taken: a host that never
 // asks for them must not pay for more.
 
-#ifndef LIMITREE_LOG_QUEUE_HPP
-#define LIMITREE_LOG_QUEUE_HPP
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -82,5 +81,3 @@ class LogQueue {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LOG_QUEUE_HPP

@@ -1,7 +1,6 @@
 // Converts the plain data of limitree.h to values of the core, and back.
 
-#ifndef LIMITREE_CAPI_CONVERT_HPP
-#define LIMITREE_CAPI_CONVERT_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -122,5 +121,3 @@ limitree_status start_hold(limitree_limiter* limiter, const HoldCall& call,
 Status check_operation(std::int32_t operation);
 
 }  // namespace limitree::capi
-
-#endif  // LIMITREE_CAPI_CONVERT_HPP

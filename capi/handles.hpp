@@ -1,8 +1,7 @@
 // The opaque handles of limitree.h, and the boundary that no exception crosses:
 // here, and only here, each becomes a status.
 
-#ifndef LIMITREE_CAPI_HANDLES_HPP
-#define LIMITREE_CAPI_HANDLES_HPP
+#pragma once
 
 #include <exception>
 #include <memory>
@@ -173,5 +172,3 @@ limitree_status guarded(limitree_error** error, Body&& body) noexcept {
 }
 
 }  // namespace limitree::capi
-
-#endif  // LIMITREE_CAPI_HANDLES_HPP

@@ -1,7 +1,6 @@
 // Where a service listens.
 
-#ifndef LIMITREE_IO_ADDRESS_HPP
-#define LIMITREE_IO_ADDRESS_HPP
+#pragma once
 
 #include <sys/socket.h>
 
@@ -73,5 +72,3 @@ void stop_connections(int listener);
 Fd accept_from(int listener);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_ADDRESS_HPP

@@ -1,7 +1,6 @@
 // A thread beside the loops, for work that may block.
 
-#ifndef LIMITREE_IO_BACKGROUND_HPP
-#define LIMITREE_IO_BACKGROUND_HPP
+#pragma once
 
 #include <condition_variable>
 #include <functional>
@@ -49,5 +48,3 @@ class Background {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_BACKGROUND_HPP

@@ -1,8 +1,7 @@
 // From an endpoint to a connected socket, without waiting: looks up the name
 // and tries its addresses, of both families, one after the other.
 
-#ifndef LIMITREE_IO_DIALER_HPP
-#define LIMITREE_IO_DIALER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -114,5 +113,3 @@ class Dialer {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_DIALER_HPP

@@ -1,7 +1,6 @@
 // Where a server is.
 
-#ifndef LIMITREE_IO_ENDPOINT_HPP
-#define LIMITREE_IO_ENDPOINT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -25,5 +24,3 @@ struct Endpoint {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_ENDPOINT_HPP

@@ -1,7 +1,6 @@
 // Why something failed: one line for people.
 
-#ifndef LIMITREE_IO_FAILURE_HPP
-#define LIMITREE_IO_FAILURE_HPP
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -23,5 +22,3 @@ std::string as_clause(std::string text);
 std::string error_text(int error_number);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_FAILURE_HPP

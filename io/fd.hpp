@@ -1,7 +1,6 @@
 // A file descriptor that closes itself.
 
-#ifndef LIMITREE_IO_FD_HPP
-#define LIMITREE_IO_FD_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -32,5 +31,3 @@ class Fd {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_FD_HPP

@@ -1,7 +1,6 @@
 // What tells versions of a file apart.
 
-#ifndef LIMITREE_IO_FILE_STATE_HPP
-#define LIMITREE_IO_FILE_STATE_HPP
+#pragma once
 
 #include <string>
 
@@ -12,5 +11,3 @@ namespace limitree {
 std::string file_state(const std::string& file);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_FILE_STATE_HPP

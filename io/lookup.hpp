@@ -1,8 +1,7 @@
 // Questions to name servers, each on a thread of its own, because the system's
 // resolver waits and has no time limit.
 
-#ifndef LIMITREE_IO_LOOKUP_HPP
-#define LIMITREE_IO_LOOKUP_HPP
+#pragma once
 
 #include <atomic>
 #include <memory>
@@ -52,5 +51,3 @@ class Lookup {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_LOOKUP_HPP

@@ -1,7 +1,6 @@
 // The event loop of one worker.
 
-#ifndef LIMITREE_IO_LOOP_HPP
-#define LIMITREE_IO_LOOP_HPP
+#pragma once
 
 #include <sys/epoll.h>
 
@@ -94,5 +93,3 @@ class Loop : public Timers {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_LOOP_HPP

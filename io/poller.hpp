@@ -1,8 +1,7 @@
 // Many descriptors, a timer and a wake-up, all behind one descriptor that
 // another event loop can watch: an epoll instance on Linux, a kqueue elsewhere.
 
-#ifndef LIMITREE_IO_POLLER_HPP
-#define LIMITREE_IO_POLLER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ class Poller {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_POLLER_HPP

@@ -1,8 +1,7 @@
 // Files that hold one secret, such as a password or a token, and nothing else:
 // what Kubernetes, Docker and Vault put beside a process.
 
-#ifndef LIMITREE_IO_SECRET_FILE_HPP
-#define LIMITREE_IO_SECRET_FILE_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -17,5 +16,3 @@ inline constexpr std::size_t kMaxSecret = std::size_t{64} << 10U;
 std::string read_secret(const std::string& file);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_SECRET_FILE_HPP

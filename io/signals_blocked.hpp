@@ -1,7 +1,6 @@
 // Starts threads that leave the signals of the process to the main thread.
 
-#ifndef LIMITREE_IO_SIGNALS_BLOCKED_HPP
-#define LIMITREE_IO_SIGNALS_BLOCKED_HPP
+#pragma once
 
 #include <pthread.h>
 
@@ -26,5 +25,3 @@ class SignalsBlocked {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_SIGNALS_BLOCKED_HPP

@@ -1,7 +1,6 @@
 // The system calls of a connection.
 
-#ifndef LIMITREE_IO_SOCKET_HPP
-#define LIMITREE_IO_SOCKET_HPP
+#pragma once
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -41,5 +40,3 @@ bool make_pipe(Fd* reads, Fd* writes);
 bool wait_for(int fd, bool write, Monotonic deadline);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_SOCKET_HPP

@@ -1,7 +1,6 @@
 // The servers of a service, by its SRV records (RFC 2782).
 
-#ifndef LIMITREE_IO_SRV_HPP
-#define LIMITREE_IO_SRV_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -106,5 +105,3 @@ class SrvServers {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_SRV_HPP

@@ -1,7 +1,6 @@
 // Timers of one event loop.
 
-#ifndef LIMITREE_IO_TIMER_HPP
-#define LIMITREE_IO_TIMER_HPP
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -98,5 +97,3 @@ class Timers {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TIMER_HPP

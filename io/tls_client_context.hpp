@@ -1,7 +1,6 @@
 // TLS towards servers: which to trust, and who we are.
 
-#ifndef LIMITREE_IO_TLS_CLIENT_CONTEXT_HPP
-#define LIMITREE_IO_TLS_CLIENT_CONTEXT_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -51,5 +50,3 @@ class TlsClientContext {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TLS_CLIENT_CONTEXT_HPP

@@ -1,7 +1,6 @@
 // TLS for the server: certificates, and who may connect.
 
-#ifndef LIMITREE_IO_TLS_CONTEXT_HPP
-#define LIMITREE_IO_TLS_CONTEXT_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -51,5 +50,3 @@ class TlsContext : public std::enable_shared_from_this<TlsContext> {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TLS_CONTEXT_HPP

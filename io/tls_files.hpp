@@ -1,7 +1,6 @@
 // Certificates that are read again when their files change.
 
-#ifndef LIMITREE_IO_TLS_FILES_HPP
-#define LIMITREE_IO_TLS_FILES_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -57,5 +56,3 @@ class TlsFiles {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TLS_FILES_HPP

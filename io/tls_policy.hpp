@@ -15,8 +15,7 @@
 // Errors of OpenSSL never stay in the thread's error queue, where another user
 // of it in this process would take them for its own.
 
-#ifndef LIMITREE_IO_TLS_POLICY_HPP
-#define LIMITREE_IO_TLS_POLICY_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -77,5 +76,3 @@ bool is_ip_address(const std::string& host);
 const char* openssl_version();
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TLS_POLICY_HPP

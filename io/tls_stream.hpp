@@ -1,7 +1,6 @@
 // One connection with TLS.
 
-#ifndef LIMITREE_IO_TLS_STREAM_HPP
-#define LIMITREE_IO_TLS_STREAM_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -72,5 +71,3 @@ std::unique_ptr<Transport> connect_tls(const TlsClientContext& context, Fd fd,
                                        TlsProtocol protocol);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TLS_STREAM_HPP

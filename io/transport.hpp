@@ -1,7 +1,6 @@
 // The bytes of one connection, encrypted or not.
 
-#ifndef LIMITREE_IO_TRANSPORT_HPP
-#define LIMITREE_IO_TRANSPORT_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -76,5 +75,3 @@ class PlainTransport final : public Transport {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TRANSPORT_HPP

@@ -1,7 +1,6 @@
 // Reports of what has gone wrong inside, which no client may read.
 
-#ifndef LIMITREE_IO_TROUBLE_HPP
-#define LIMITREE_IO_TROUBLE_HPP
+#pragma once
 
 #include <string_view>
 
@@ -32,5 +31,3 @@ bool guarded(const Work& work) noexcept {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_TROUBLE_HPP

@@ -1,8 +1,7 @@
 // Who may connect and what they may do then: certificates, the admin token and
 // the names of this machine.
 
-#ifndef LIMITREE_SERVER_ADMISSION_HPP
-#define LIMITREE_SERVER_ADMISSION_HPP
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -46,5 +45,3 @@ class Admission {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_ADMISSION_HPP

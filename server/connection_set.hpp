@@ -1,7 +1,6 @@
 // The connections of one loop: its listening sockets, and its clients.
 
-#ifndef LIMITREE_SERVER_CONNECTION_SET_HPP
-#define LIMITREE_SERVER_CONNECTION_SET_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -93,5 +92,3 @@ class ConnectionSet final : public ConnectionOwner {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONNECTION_SET_HPP

@@ -1,7 +1,6 @@
 // Messages for the people who run the service.
 
-#ifndef LIMITREE_SERVER_LOG_HPP
-#define LIMITREE_SERVER_LOG_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -29,5 +28,3 @@ void log_trouble(std::string_view what, std::string_view why);
 void log_event(std::int32_t event, limitree_str text, void* user_data) noexcept;
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_LOG_HPP

@@ -1,7 +1,6 @@
 // What the service asks the system to do for its process.
 
-#ifndef LIMITREE_SERVER_PROCESS_HPP
-#define LIMITREE_SERVER_PROCESS_HPP
+#pragma once
 
 #include <cstddef>
 
@@ -19,5 +18,3 @@ std::size_t raise_descriptor_limit();
 Fd watch_signals();
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_PROCESS_HPP

@@ -1,7 +1,6 @@
 // What the service sends to others: spans, metrics, and lines of StatsD.
 
-#ifndef LIMITREE_SERVER_REPORTS_HPP
-#define LIMITREE_SERVER_REPORTS_HPP
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -42,5 +41,3 @@ class Reports {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_REPORTS_HPP

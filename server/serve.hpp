@@ -1,7 +1,6 @@
 // `limitree serve`: the limit tree as a service.
 
-#ifndef LIMITREE_SERVER_SERVE_HPP
-#define LIMITREE_SERVER_SERVE_HPP
+#pragma once
 
 #include "config/options.hpp"
 #include "config/settings.hpp"
@@ -17,5 +16,3 @@ namespace limitree::server {
 void serve(const ServeSettings& settings);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_SERVE_HPP

@@ -1,7 +1,6 @@
 // One thread of the service: a loop, its connections and its methods.
 
-#ifndef LIMITREE_SERVER_WORKER_HPP
-#define LIMITREE_SERVER_WORKER_HPP
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -98,5 +97,3 @@ class Worker {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WORKER_HPP

@@ -1,7 +1,6 @@
 // The functions of JavaScript that are not in addon.cpp itself.
 
-#ifndef LIMITREE_NODE_CALLS_HPP
-#define LIMITREE_NODE_CALLS_HPP
+#pragma once
 
 #include <napi.h>
 #include <node_api.h>
@@ -63,5 +62,3 @@ Napi::Value canonical_ip(const Napi::CallbackInfo& info);
 Napi::Value proxies(const Napi::CallbackInfo& info);
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_CALLS_HPP

@@ -1,8 +1,7 @@
 // The commands that a client of JavaScript is to send: from the thread whose
 // call asks the store to the thread of JavaScript.
 
-#ifndef LIMITREE_NODE_COMMANDS_HPP
-#define LIMITREE_NODE_COMMANDS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +62,3 @@ class Commands {
 };
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_COMMANDS_HPP

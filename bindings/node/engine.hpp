@@ -4,8 +4,7 @@
 // It knows nothing about JavaScript: an engine may outlive the thread that made
 // it.
 
-#ifndef LIMITREE_NODE_ENGINE_HPP
-#define LIMITREE_NODE_ENGINE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -96,5 +95,3 @@ class Engine {
 };
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_ENGINE_HPP

@@ -2,8 +2,7 @@
 // functions that native code calls, and the limiters, which must be released
 // before the thread ends.
 
-#ifndef LIMITREE_NODE_ENVIRONMENT_HPP
-#define LIMITREE_NODE_ENVIRONMENT_HPP
+#pragma once
 
 #include <napi.h>
 
@@ -120,5 +119,3 @@ inline Napi::String to_string(Napi::Env env, std::string_view text) {
 }
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_ENVIRONMENT_HPP

@@ -1,8 +1,7 @@
 // Requests of Envoy from JavaScript.  node/src/envoy.ts makes the arguments,
 // and turns the results into answers.
 
-#ifndef LIMITREE_NODE_ENVOY_HPP
-#define LIMITREE_NODE_ENVOY_HPP
+#pragma once
 
 #include <napi.h>
 
@@ -56,5 +55,3 @@ class EnvoyCall {
 };
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_ENVOY_HPP

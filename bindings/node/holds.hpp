@@ -1,7 +1,6 @@
 // Requests about reservations.
 
-#ifndef LIMITREE_NODE_HOLDS_HPP
-#define LIMITREE_NODE_HOLDS_HPP
+#pragma once
 
 #include <node_api.h>
 
@@ -27,5 +26,3 @@ limitree_status ask_for_hold(const Request& request, const Room& room,
                              napi_value* receipt, limitree_error** error);
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_HOLDS_HPP

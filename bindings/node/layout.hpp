@@ -2,8 +2,7 @@
 // an engine call per number would take longer than the decision.
 // node/src/layout.ts has the same layout.
 
-#ifndef LIMITREE_NODE_LAYOUT_HPP
-#define LIMITREE_NODE_LAYOUT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -105,5 +104,3 @@ static_assert(kInputSize + LIMITREE_MAX_PATHS * kPathSize <= kUnitCosts);
 static_assert(kUnitCosts + kMaxUnits <= kArraySize);
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_LAYOUT_HPP

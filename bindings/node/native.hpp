@@ -1,8 +1,7 @@
 // The native part of a JavaScript Limiter: the engine, which several threads
 // may share, and the data of this thread.
 
-#ifndef LIMITREE_NODE_NATIVE_HPP
-#define LIMITREE_NODE_NATIVE_HPP
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -150,5 +149,3 @@ using PoolFunction = std::function<double(Engine&)>;
 Napi::Promise run_in_pool(Native& native, PoolFunction function);
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_NATIVE_HPP

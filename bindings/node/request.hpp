@@ -1,8 +1,7 @@
 // A request of JavaScript, read from the arguments of a call and from the array
 // of numbers.
 
-#ifndef LIMITREE_NODE_REQUEST_HPP
-#define LIMITREE_NODE_REQUEST_HPP
+#pragma once
 
 #include <node_api.h>
 
@@ -73,5 +72,3 @@ struct Request {
 };
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_REQUEST_HPP

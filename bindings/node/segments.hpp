@@ -3,8 +3,7 @@
 // Strings are copied to the stack as UTF-16: the fastest lossless way that
 // Node-API has.  Each still takes about 20 ns.
 
-#ifndef LIMITREE_NODE_SEGMENTS_HPP
-#define LIMITREE_NODE_SEGMENTS_HPP
+#pragma once
 
 #include <napi.h>
 #include <node_api.h>
@@ -61,5 +60,3 @@ class Segments {
 };
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_SEGMENTS_HPP

@@ -1,7 +1,6 @@
 // Lets the event loop of Node watch the connections of a limiter.
 
-#ifndef LIMITREE_NODE_WATCH_HPP
-#define LIMITREE_NODE_WATCH_HPP
+#pragma once
 
 #include <functional>
 
@@ -46,5 +45,3 @@ class Watch {
 };
 
 }  // namespace limitree::node
-
-#endif  // LIMITREE_NODE_WATCH_HPP

@@ -1,8 +1,7 @@
 // Arguments of the methods that are called for each request, read without
 // copies: a segment is the bytes inside its str or bytes object.
 
-#ifndef LIMITREE_PYTHON_ARGUMENTS_HPP
-#define LIMITREE_PYTHON_ARGUMENTS_HPP
+#pragma once
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
@@ -113,5 +112,3 @@ struct Signature {
 };
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_ARGUMENTS_HPP

@@ -1,7 +1,6 @@
 // Functions that older versions of CPython lack or call by another name.
 
-#ifndef LIMITREE_PYTHON_COMPAT_HPP
-#define LIMITREE_PYTHON_COMPAT_HPP
+#pragma once
 
 #include <Python.h>
 
@@ -36,5 +35,3 @@ inline bool is_finalizing() {
   return _Py_IsFinalizing() != 0;
 #endif
 }
-
-#endif  // LIMITREE_PYTHON_COMPAT_HPP

@@ -6,8 +6,7 @@
 // one of them.  So an object is a header and the struct, and freed objects wait
 // in a list for reuse.
 
-#ifndef LIMITREE_PYTHON_DECISION_HPP
-#define LIMITREE_PYTHON_DECISION_HPP
+#pragma once
 
 #include <Python.h>
 
@@ -72,5 +71,3 @@ PyObject* http_headers(const limitree_decision& decision, PyObject* levels,
 PyObject* http_problem(const limitree_decision& decision, PyObject* levels);
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_DECISION_HPP

@@ -1,8 +1,7 @@
 // Requests of Envoy in Python.  limitree.envoy has the public types: it makes
 // the arguments, and turns the results into answers.
 
-#ifndef LIMITREE_PYTHON_ENVOY_HPP
-#define LIMITREE_PYTHON_ENVOY_HPP
+#pragma once
 
 #include <pybind11/pybind11.h>
 
@@ -46,5 +45,3 @@ class EnvoyCall {
 };
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_ENVOY_HPP

@@ -1,8 +1,7 @@
 // Texts of the C interface, and its errors as Python exceptions of
 // limitree.errors.
 
-#ifndef LIMITREE_PYTHON_ERRORS_HPP
-#define LIMITREE_PYTHON_ERRORS_HPP
+#pragma once
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
@@ -50,5 +49,3 @@ PyObject* guarded(const Call& call) {
 void translate_errors();
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_ERRORS_HPP

@@ -1,7 +1,6 @@
 // Reservations: what is needed to settle, cancel and extend them.
 
-#ifndef LIMITREE_PYTHON_HOLD_HPP
-#define LIMITREE_PYTHON_HOLD_HPP
+#pragma once
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
@@ -52,5 +51,3 @@ class Hold {
 };
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_HOLD_HPP

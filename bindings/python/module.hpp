@@ -1,7 +1,6 @@
 // The content of other files that the module binds.
 
-#ifndef LIMITREE_PYTHON_MODULE_HPP
-#define LIMITREE_PYTHON_MODULE_HPP
+#pragma once
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
@@ -67,5 +66,3 @@ pybind11::object start_envoy(Native& native, const pybind11::object& domain,
                              const pybind11::object& make_future);
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_MODULE_HPP

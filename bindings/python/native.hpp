@@ -5,8 +5,7 @@
 // while a store on another machine answers: a decision in memory takes less
 // time than releasing the lock and taking it again.
 
-#ifndef LIMITREE_PYTHON_NATIVE_HPP
-#define LIMITREE_PYTHON_NATIVE_HPP
+#pragma once
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
@@ -197,5 +196,3 @@ void complete(const limitree_completion* completions, std::size_t count,
 Native* native_of(PyObject* self);
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_NATIVE_HPP

@@ -1,7 +1,6 @@
 // The paths of authorize_all and similar methods.
 
-#ifndef LIMITREE_PYTHON_PATH_LIST_HPP
-#define LIMITREE_PYTHON_PATH_LIST_HPP
+#pragma once
 
 #include <Python.h>
 #include <pybind11/pybind11.h>
@@ -51,5 +50,3 @@ class PathList {
 };
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_PATH_LIST_HPP

@@ -5,8 +5,7 @@
 // The Object that these functions take has a `value`, the struct, and a `part`,
 // the Python object that belongs to it, or null.
 
-#ifndef LIMITREE_PYTHON_VALUE_HPP
-#define LIMITREE_PYTHON_VALUE_HPP
+#pragma once
 
 #include <Python.h>
 
@@ -157,5 +156,3 @@ inline bool add_type(PyObject* module, const char* name, std::size_t size,
 }
 
 }  // namespace limitree::python
-
-#endif  // LIMITREE_PYTHON_VALUE_HPP

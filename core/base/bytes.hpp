@@ -1,7 +1,6 @@
 // Reading short runs of bytes without a loop and without a call.
 
-#ifndef LIMITREE_BASE_BYTES_HPP
-#define LIMITREE_BASE_BYTES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -42,5 +41,3 @@ inline bool same_bytes(const char* a, const char* b, std::size_t size) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_BYTES_HPP

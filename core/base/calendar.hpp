@@ -4,8 +4,7 @@
 // first day or later.  It ends where the next window begins.  So a day can have
 // 23 or 25 hours, and a day whose midnight is skipped begins at one o'clock.
 
-#ifndef LIMITREE_BASE_CALENDAR_HPP
-#define LIMITREE_BASE_CALENDAR_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -61,5 +60,3 @@ FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
                             Instant now);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_CALENDAR_HPP

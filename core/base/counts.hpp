@@ -1,7 +1,6 @@
 // Structs of counters that add up field by field: a field cannot be left out.
 
-#ifndef LIMITREE_BASE_COUNTS_HPP
-#define LIMITREE_BASE_COUNTS_HPP
+#pragma once
 
 #include <array>
 #include <bit>
@@ -30,5 +29,3 @@ Counts& add_counts(const Counts& more, Counts* sum) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_COUNTS_HPP

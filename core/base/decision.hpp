@@ -1,7 +1,6 @@
 // The answer for a request, aggregated from the verdicts of its levels.
 
-#ifndef LIMITREE_BASE_DECISION_HPP
-#define LIMITREE_BASE_DECISION_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -53,5 +52,3 @@ using ThrottleReply = std::array<std::int64_t, 5>;
 ThrottleReply to_throttle_reply(const Decision& decision);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_DECISION_HPP

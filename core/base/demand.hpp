@@ -9,8 +9,7 @@
 //   remove(u)    gives back up to `u` units; returns whether there were any
 //   is_ahead()   whether the bucket was dated after now, and was moved to now
 
-#ifndef LIMITREE_BASE_DEMAND_HPP
-#define LIMITREE_BASE_DEMAND_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -195,5 +194,3 @@ Usage evaluate(const Demand& demand, Bucket* bucket) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_DEMAND_HPP

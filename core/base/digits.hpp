@@ -1,7 +1,6 @@
 // Letters and digits of ASCII, and whole texts as numbers.
 
-#ifndef LIMITREE_BASE_DIGITS_HPP
-#define LIMITREE_BASE_DIGITS_HPP
+#pragma once
 
 #include <charconv>
 #include <string_view>
@@ -26,5 +25,3 @@ bool read_digits(std::string_view text, Number* number, Format... format) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_DIGITS_HPP

@@ -8,8 +8,7 @@
 // If the clock stepped back, the units of a later window count in the window of
 // `now`.
 
-#ifndef LIMITREE_BASE_FIXED_WINDOW_HPP
-#define LIMITREE_BASE_FIXED_WINDOW_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -91,5 +90,3 @@ class FixedWindow {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_FIXED_WINDOW_HPP

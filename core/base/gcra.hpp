@@ -5,8 +5,7 @@
 // judge.hpp), and the store writes now + reset_after.  A debt is TAT - now.
 // The vectors of tests/conformance/ hold every store to these few lines.
 
-#ifndef LIMITREE_BASE_GCRA_HPP
-#define LIMITREE_BASE_GCRA_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -91,5 +90,3 @@ constexpr Duration debt_after_refund(const Probe& found) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_GCRA_HPP

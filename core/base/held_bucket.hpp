@@ -12,8 +12,7 @@
 //
 // and such functions can be joined: each of them is min(max(tat, a) + b, c).
 
-#ifndef LIMITREE_BASE_HELD_BUCKET_HPP
-#define LIMITREE_BASE_HELD_BUCKET_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -148,5 +147,3 @@ inline bool apply(const Demand& demand, HeldBucket* bucket) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_HELD_BUCKET_HPP

@@ -1,8 +1,7 @@
 // Units that a request holds until its cost is known: who holds how many, and
 // until when.
 
-#ifndef LIMITREE_BASE_HOLD_HPP
-#define LIMITREE_BASE_HOLD_HPP
+#pragma once
 
 #include <chrono>
 #include <compare>
@@ -46,5 +45,3 @@ struct Reservation {
 inline constexpr std::int64_t kAsHeld = -1;
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_HOLD_HPP

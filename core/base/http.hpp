@@ -6,8 +6,7 @@
 // same reason again. docs/http.md describes the styles in the table of
 // http.cpp.
 
-#ifndef LIMITREE_BASE_HTTP_HPP
-#define LIMITREE_BASE_HTTP_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -82,5 +81,3 @@ void append_http_problem(const HttpAnswer& answer, std::int32_t status,
                          HttpText* text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_HTTP_HPP

@@ -3,8 +3,7 @@
 // One request touches a handful of segments and levels; they live on the
 // caller's stack.  Only longer sequences go to the heap.
 
-#ifndef LIMITREE_BASE_INLINE_VECTOR_HPP
-#define LIMITREE_BASE_INLINE_VECTOR_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -90,5 +89,3 @@ class InlineVector {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_INLINE_VECTOR_HPP

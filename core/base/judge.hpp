@@ -4,8 +4,7 @@
 // levels, all in one indivisible step.  Only this file knows what operations
 // and modes do.
 
-#ifndef LIMITREE_BASE_JUDGE_HPP
-#define LIMITREE_BASE_JUDGE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cassert>
@@ -144,5 +143,3 @@ template <bool kAllPlain>
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_JUDGE_HPP

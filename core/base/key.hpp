@@ -11,8 +11,7 @@
 // does not use names; it hashes the same segments itself
 // (store/siphash.hpp).
 
-#ifndef LIMITREE_BASE_KEY_HPP
-#define LIMITREE_BASE_KEY_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -29,5 +28,3 @@ void append_segment(const Segment& segment, std::string* name);
 std::string bucket_name(const Plan& plan, const Level& level);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_KEY_HPP

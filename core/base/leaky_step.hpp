@@ -5,8 +5,7 @@
 // whole tick. (If the level dropped one tick after each charge, this would be
 // exactly GCRA.) State: the tick at which the bucket is empty.
 
-#ifndef LIMITREE_BASE_LEAKY_STEP_HPP
-#define LIMITREE_BASE_LEAKY_STEP_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -51,5 +50,3 @@ class LeakyStep {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_LEAKY_STEP_HPP

@@ -14,8 +14,7 @@
 // offset, and giving back what a lease has left.  Neither is ever done.  So the
 // limit itself has the smaller capacity, and nothing else knows the larger one.
 
-#ifndef LIMITREE_BASE_LEASE_HPP
-#define LIMITREE_BASE_LEASE_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -73,5 +72,3 @@ constexpr std::int64_t leased_units(std::int64_t free, std::int64_t unit,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_LEASE_HPP

@@ -1,7 +1,6 @@
 // One limit as written in limits.yaml, checked once and ready for arithmetic.
 
-#ifndef LIMITREE_BASE_LIMIT_HPP
-#define LIMITREE_BASE_LIMIT_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -314,5 +313,3 @@ constexpr bool reaches(std::int64_t part, std::int64_t whole, Share share) {
 Rate share_of(const Rate& rate, Share share);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_LIMIT_HPP

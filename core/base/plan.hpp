@@ -4,8 +4,7 @@
 // judge() the verdicts.  A plan borrows the caller's segments and the tree's
 // limits, and lives no longer than the request.
 
-#ifndef LIMITREE_BASE_PLAN_HPP
-#define LIMITREE_BASE_PLAN_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -292,5 +291,3 @@ constexpr std::int64_t used_after_hit(const Level& level, std::int64_t earlier,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_PLAN_HPP

@@ -1,8 +1,7 @@
 // Memory for objects that come and go by the thousand and are too large for the
 // allocator's own lists of free blocks: glibc keeps blocks of up to 1 KiB.
 
-#ifndef LIMITREE_BASE_RECYCLED_HPP
-#define LIMITREE_BASE_RECYCLED_HPP
+#pragma once
 
 #include <cstddef>
 #include <new>
@@ -76,5 +75,3 @@ class Recycled {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_RECYCLED_HPP

@@ -1,8 +1,7 @@
 // SHA-1 and SHA-256 (FIPS 180-4).  Redis names scripts by SHA-1; SHA-256 stands
 // for names that are too long to write out.
 
-#ifndef LIMITREE_BASE_SHA_HPP
-#define LIMITREE_BASE_SHA_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -14,5 +13,3 @@ std::string sha1_hex(std::string_view text);
 std::string sha256_hex(std::string_view text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_SHA_HPP

@@ -1,8 +1,7 @@
 // An immutable text that copies share.  It takes one pointer; an empty text is
 // null, and needs no memory access.
 
-#ifndef LIMITREE_BASE_SHARED_TEXT_HPP
-#define LIMITREE_BASE_SHARED_TEXT_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -62,5 +61,3 @@ class SharedText {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_SHARED_TEXT_HPP

@@ -8,8 +8,7 @@
 // count passes within a period, or one less if shares are rounded up.  State:
 // when the window began, and two counters.
 
-#ifndef LIMITREE_BASE_SLIDING_TAIL_HPP
-#define LIMITREE_BASE_SLIDING_TAIL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -129,5 +128,3 @@ class SlidingTail {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_SLIDING_TAIL_HPP

@@ -3,8 +3,7 @@
 // A denied request is not an error and never appears here.  The numbers of Code
 // equal those of capi/limitree.h, which checks that.
 
-#ifndef LIMITREE_BASE_STATUS_HPP
-#define LIMITREE_BASE_STATUS_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -90,5 +89,3 @@ class [[nodiscard]] Result {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_STATUS_HPP

@@ -3,8 +3,7 @@
 // Nothing here reads a clock.  The owner of a store chooses the clock (see
 // store/clock.hpp) and passes instants down.
 
-#ifndef LIMITREE_BASE_TIME_HPP
-#define LIMITREE_BASE_TIME_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -93,5 +92,3 @@ constexpr std::int64_t mul_div_up(std::int64_t a, std::int64_t b,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_TIME_HPP

@@ -10,8 +10,7 @@
 // many to copy.  So a request is first compared with them; its change is
 // written after all levels have agreed.
 
-#ifndef LIMITREE_BASE_UNIT_LOG_HPP
-#define LIMITREE_BASE_UNIT_LOG_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -188,5 +187,3 @@ Usage evaluate(const Demand& demand, const Log<Entries>& log,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_UNIT_LOG_HPP

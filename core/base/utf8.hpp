@@ -1,7 +1,6 @@
 // UTF-8, and texts as strings of JSON.
 
-#ifndef LIMITREE_BASE_UTF8_HPP
-#define LIMITREE_BASE_UTF8_HPP
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -74,5 +73,3 @@ void append_json(std::string_view value, Text* text) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_UTF8_HPP

@@ -1,8 +1,7 @@
 // The answer to a request of Envoy: a status for each descriptor, and one code
 // for all of them.
 
-#ifndef LIMITREE_DESCRIPTORS_ANSWER_HPP
-#define LIMITREE_DESCRIPTORS_ANSWER_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -77,5 +76,3 @@ std::string dynamic_metadata(const DescriptorRequest& request,
                              const RuleHits& hits, const EnvoyAnswer& answer);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_ANSWER_HPP

@@ -1,7 +1,6 @@
 // Builds Descriptors from descriptors as they are read, one after the other.
 
-#ifndef LIMITREE_DESCRIPTORS_BUILDER_HPP
-#define LIMITREE_DESCRIPTORS_BUILDER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +73,3 @@ class DescriptorBuilder {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_BUILDER_HPP

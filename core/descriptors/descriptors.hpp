@@ -4,8 +4,7 @@
 // Immutable, so any number of threads may ask.  It knows which rule a
 // descriptor of a request meets, but nothing about buckets or time.
 
-#ifndef LIMITREE_DESCRIPTORS_DESCRIPTORS_HPP
-#define LIMITREE_DESCRIPTORS_DESCRIPTORS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -202,5 +201,3 @@ struct DescriptorFile {
 Result<Descriptors> load_descriptors(std::span<const DescriptorFile> files);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_DESCRIPTORS_HPP

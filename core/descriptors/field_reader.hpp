@@ -1,7 +1,6 @@
 // The mappings, lists and values of a file of envoyproxy/ratelimit.
 
-#ifndef LIMITREE_DESCRIPTORS_FIELD_READER_HPP
-#define LIMITREE_DESCRIPTORS_FIELD_READER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +62,3 @@ class FieldReader {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_FIELD_READER_HPP

@@ -1,7 +1,6 @@
 // The `metadata` of a descriptor: any mapping, kept as a tree of values.
 
-#ifndef LIMITREE_DESCRIPTORS_METADATA_HPP
-#define LIMITREE_DESCRIPTORS_METADATA_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ PlainKind plain_kind(const YamlDocument& document, const YamlNode& scalar);
 std::optional<bool> parse_bool(std::string_view text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_METADATA_HPP

@@ -2,8 +2,7 @@
 //
 //   domain, descriptors -> Descriptors::walk -> MatchedRequest -> Plan
 
-#ifndef LIMITREE_DESCRIPTORS_REQUEST_HPP
-#define LIMITREE_DESCRIPTORS_REQUEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -168,5 +167,3 @@ class MatchedRequest {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_REQUEST_HPP

@@ -1,7 +1,6 @@
 // One rate_limit of a descriptor, as in the files of envoyproxy/ratelimit.
 
-#ifndef LIMITREE_DESCRIPTORS_RULE_HPP
-#define LIMITREE_DESCRIPTORS_RULE_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -94,5 +93,3 @@ std::string bucket_suffix(const Rule& rule);
 std::string rule_in_words(const Rule& rule);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_RULE_HPP

@@ -6,8 +6,7 @@
 // a request takes, what it gives back and what it settles are plans of their
 // own: see Act.
 
-#ifndef LIMITREE_DESCRIPTORS_RULE_HITS_HPP
-#define LIMITREE_DESCRIPTORS_RULE_HITS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -146,5 +145,3 @@ HitTally tally_of(const RuleHit& hit, const RuleOutcome& outcome,
                   Share near_limit);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_RULE_HITS_HPP

@@ -1,7 +1,6 @@
 // What stands after `rate_limit:` in a file of envoyproxy/ratelimit.
 
-#ifndef LIMITREE_DESCRIPTORS_RULE_READER_HPP
-#define LIMITREE_DESCRIPTORS_RULE_READER_HPP
+#pragma once
 
 #include <cstddef>
 
@@ -15,5 +14,3 @@ namespace limitree {
 Rule read_rule(std::size_t map, FieldReader* reader);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_DESCRIPTORS_RULE_READER_HPP

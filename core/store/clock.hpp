@@ -1,7 +1,6 @@
 // The clock of a store: the clock of the system, or a clock of the caller.
 
-#ifndef LIMITREE_STORE_CLOCK_HPP
-#define LIMITREE_STORE_CLOCK_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -51,5 +50,3 @@ class Clock {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_CLOCK_HPP

@@ -6,8 +6,7 @@
 // window, even after suspension, migration to another machine, or a switch to
 // the counter of another processor.
 
-#ifndef LIMITREE_STORE_CYCLE_CLOCK_HPP
-#define LIMITREE_STORE_CYCLE_CLOCK_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -73,5 +72,3 @@ class CycleClock {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_CYCLE_CLOCK_HPP

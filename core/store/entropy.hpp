@@ -3,8 +3,7 @@
 // Not std::random_device: with glibc 2.36 it calls arc4random(), so a program
 // that contains the C++ library would not start on older systems.
 
-#ifndef LIMITREE_STORE_ENTROPY_HPP
-#define LIMITREE_STORE_ENTROPY_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ namespace limitree {
 std::uint64_t random_word();
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_ENTROPY_HPP

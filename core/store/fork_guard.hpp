@@ -5,8 +5,7 @@
 // might be half written.  So every lock is taken before fork(), and released
 // after it, in parent and child.
 
-#ifndef LIMITREE_STORE_FORK_GUARD_HPP
-#define LIMITREE_STORE_FORK_GUARD_HPP
+#pragma once
 
 namespace limitree {
 
@@ -39,5 +38,3 @@ class ForkGuard {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_FORK_GUARD_HPP

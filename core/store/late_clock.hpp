@@ -1,7 +1,6 @@
 // What becomes of a process whose clock is behind those that share its buckets.
 
-#ifndef LIMITREE_STORE_LATE_CLOCK_HPP
-#define LIMITREE_STORE_LATE_CLOCK_HPP
+#pragma once
 
 #include <chrono>
 #include <string>
@@ -17,5 +16,3 @@ inline constexpr Duration kMostBehind = std::chrono::seconds(60);
 std::string text_of(Instant at);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_LATE_CLOCK_HPP

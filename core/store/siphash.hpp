@@ -6,8 +6,7 @@
 // "SipHash: a fast short-input PRF"; 1-3 is the variant that CPython, Ruby and
 // Rust use for their tables.
 
-#ifndef LIMITREE_STORE_SIPHASH_HPP
-#define LIMITREE_STORE_SIPHASH_HPP
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -103,5 +102,3 @@ class SipHash {
 std::uint64_t keyed_hash(std::string_view text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SIPHASH_HPP

@@ -1,7 +1,6 @@
 // A lock for critical sections of a few dozen nanoseconds.
 
-#ifndef LIMITREE_STORE_SPIN_LOCK_HPP
-#define LIMITREE_STORE_SPIN_LOCK_HPP
+#pragma once
 
 #include <sched.h>
 
@@ -38,5 +37,3 @@ class SpinLock {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SPIN_LOCK_HPP

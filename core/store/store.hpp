@@ -6,8 +6,7 @@
 //
 // A store may be used from several threads at once.
 
-#ifndef LIMITREE_STORE_STORE_HPP
-#define LIMITREE_STORE_STORE_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -249,5 +248,3 @@ inline void Pending::complete(Status status) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_STORE_HPP

@@ -1,7 +1,6 @@
 // CSV for tables of limits: RFC 4180 without line ends inside cells.
 
-#ifndef LIMITREE_TEXT_CSV_HPP
-#define LIMITREE_TEXT_CSV_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -44,5 +43,3 @@ class CsvReader {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_CSV_HPP

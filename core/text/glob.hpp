@@ -1,7 +1,6 @@
 // Names with a * that match many texts.
 
-#ifndef LIMITREE_TEXT_GLOB_HPP
-#define LIMITREE_TEXT_GLOB_HPP
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -18,5 +17,3 @@ std::size_t literal_size(std::string_view glob);
 bool globs_overlap(std::string_view a, std::string_view b);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_GLOB_HPP

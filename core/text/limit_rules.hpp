@@ -1,8 +1,7 @@
 // The rules of a limit in map form: its algorithm, the keys that belong to one
 // algorithm, its holds, and its overrun.
 
-#ifndef LIMITREE_TEXT_LIMIT_RULES_HPP
-#define LIMITREE_TEXT_LIMIT_RULES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -42,5 +41,3 @@ void apply_rules(const RuleFields& fields, Mark mark, Limit* limit,
                  Problems* problems);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_LIMIT_RULES_HPP

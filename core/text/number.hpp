@@ -1,7 +1,6 @@
 // Numbers and durations in text.  Accepts only forms that cannot be misread.
 
-#ifndef LIMITREE_TEXT_NUMBER_HPP
-#define LIMITREE_TEXT_NUMBER_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -64,5 +63,3 @@ std::string lower_case(std::string_view text);
 std::string_view trim(std::string_view text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_NUMBER_HPP

@@ -1,7 +1,6 @@
 // The mistakes in files of limits, one line for each, and the words in them.
 
-#ifndef LIMITREE_TEXT_PROBLEMS_HPP
-#define LIMITREE_TEXT_PROBLEMS_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -134,5 +133,3 @@ std::string unknown_word(std::string_view what, std::string_view word,
                          Words known);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_PROBLEMS_HPP

@@ -1,7 +1,6 @@
 // Reads the keys of a limit that may be maps: of an overrun, and of a lease.
 
-#ifndef LIMITREE_TEXT_RULE_MAPS_HPP
-#define LIMITREE_TEXT_RULE_MAPS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -100,5 +99,3 @@ inline bool read_lease(const YamlDocument& document, std::size_t value,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_RULE_MAPS_HPP

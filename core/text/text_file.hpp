@@ -1,7 +1,6 @@
 // Reading files, and checks of all text.
 
-#ifndef LIMITREE_TEXT_TEXT_FILE_HPP
-#define LIMITREE_TEXT_TEXT_FILE_HPP
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -33,5 +32,3 @@ bool check_text(std::string_view text, Problems* problems);
 std::string_view without_mark(std::string_view text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_TEXT_FILE_HPP

@@ -1,8 +1,7 @@
 // Lines of two columns with the second one aligned, for describe() and
 // explain().
 
-#ifndef LIMITREE_TEXT_TEXT_TABLE_HPP
-#define LIMITREE_TEXT_TEXT_TABLE_HPP
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -43,5 +42,3 @@ inline constexpr std::size_t kMostHoldLines = 20;
 std::string held_in_words(const Plan& plan, std::span<const FoundHold> found);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_TEXT_TABLE_HPP

@@ -1,7 +1,6 @@
 // Time zones from the database of the system.
 
-#ifndef LIMITREE_TEXT_TIME_ZONE_HPP
-#define LIMITREE_TEXT_TIME_ZONE_HPP
+#pragma once
 
 #include <string_view>
 #include <vector>
@@ -28,5 +27,3 @@ Result<ZoneOffsets> shared_time_zone(std::string_view name);
 Result<std::vector<ZoneOffset>> parse_time_zone(std::string_view bytes);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_TIME_ZONE_HPP

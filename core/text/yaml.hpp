@@ -5,8 +5,7 @@
 // anchors, aliases, merge keys, tags (but see YamlForm), a second document,
 // duplicate keys.  The layers above know the meaning of the data.
 
-#ifndef LIMITREE_TEXT_YAML_HPP
-#define LIMITREE_TEXT_YAML_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -115,5 +114,3 @@ bool read_yaml_entries(std::string_view yaml, Problems* problems,
                        const TakeEntry& take);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_YAML_HPP

@@ -1,7 +1,6 @@
 // One node of a document of YAML.
 
-#ifndef LIMITREE_TEXT_YAML_NODE_HPP
-#define LIMITREE_TEXT_YAML_NODE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -30,5 +29,3 @@ struct YamlNode {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_YAML_NODE_HPP

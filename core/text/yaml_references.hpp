@@ -6,8 +6,7 @@
 // taken one after the other, so that the last one counts, and "<<" is a key
 // like others; values that are mappings are joined.
 
-#ifndef LIMITREE_TEXT_YAML_REFERENCES_HPP
-#define LIMITREE_TEXT_YAML_REFERENCES_HPP
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -83,5 +82,3 @@ class YamlReferences {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_YAML_REFERENCES_HPP

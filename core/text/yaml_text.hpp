@@ -1,7 +1,6 @@
 // Texts as scalars of YAML, for programs that write it.
 
-#ifndef LIMITREE_TEXT_YAML_TEXT_HPP
-#define LIMITREE_TEXT_YAML_TEXT_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -22,5 +21,3 @@ void append_yaml_key(std::string_view margin, std::size_t size,
                      std::string_view text, std::string* yaml);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TEXT_YAML_TEXT_HPP

@@ -1,7 +1,6 @@
 // IP addresses and networks: reading them, and writing them in one form.
 
-#ifndef LIMITREE_TREE_ADDRESS_HPP
-#define LIMITREE_TREE_ADDRESS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -63,5 +62,3 @@ class AddressText {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_ADDRESS_HPP

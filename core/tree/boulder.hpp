@@ -1,8 +1,7 @@
 // Converts the two files in which Boulder, the software of an ACME certificate
 // authority, keeps its rate limits to an equivalent limits.yaml.
 
-#ifndef LIMITREE_TREE_BOULDER_HPP
-#define LIMITREE_TREE_BOULDER_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -23,5 +22,3 @@ Result<std::string> limits_from_boulder(
     std::vector<std::string>* warnings = nullptr);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_BOULDER_HPP

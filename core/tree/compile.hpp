@@ -1,8 +1,7 @@
 // Compiles nodes as written to a tree that can be walked: inheritance is worked
 // out here, once, and equal results are shared.
 
-#ifndef LIMITREE_TREE_COMPILE_HPP
-#define LIMITREE_TREE_COMPILE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -31,5 +30,3 @@ void compile(std::span<const RootDraft> roots, const OverrideFiles& files,
              std::size_t most_nodes, Problems* problems);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_COMPILE_HPP

@@ -1,8 +1,7 @@
 // limits.yaml as it is written: every node checked, nothing inherited yet; and
 // the children of a node with all that they inherit.
 
-#ifndef LIMITREE_TREE_DRAFT_HPP
-#define LIMITREE_TREE_DRAFT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -101,5 +100,3 @@ void check_tiers(const MergedList& tiers, const Nodes& nodes,
                  Problems* problems);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_DRAFT_HPP

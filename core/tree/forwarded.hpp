@@ -1,7 +1,6 @@
 // The header in which proxies name their clients: its entries, last first.
 
-#ifndef LIMITREE_TREE_FORWARDED_HPP
-#define LIMITREE_TREE_FORWARDED_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -95,5 +94,3 @@ Address grouped(const Address& address, int ipv6_prefix);
 Status check_ipv6_prefix(std::int32_t ipv6_prefix);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_FORWARDED_HPP

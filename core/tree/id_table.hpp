@@ -4,8 +4,7 @@
 // An id of up to 24 bytes is in its slot, which is half a cache line.  A lookup
 // reads one line, or two adjacent ones.
 
-#ifndef LIMITREE_TREE_ID_TABLE_HPP
-#define LIMITREE_TREE_ID_TABLE_HPP
+#pragma once
 
 #include <sys/mman.h>
 
@@ -108,5 +107,3 @@ class IdTable {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_ID_TABLE_HPP

@@ -1,8 +1,7 @@
 // The kinds of ids below a node: `key: integer`.  Every kind has one canonical
 // form, in which ids are compared, counted and stored.
 
-#ifndef LIMITREE_TREE_KEY_KIND_HPP
-#define LIMITREE_TREE_KEY_KIND_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -67,5 +66,3 @@ class CanonicalId {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_KEY_KIND_HPP

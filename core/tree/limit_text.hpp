@@ -4,8 +4,7 @@
 // This is the only grammar of such texts: it serves `limits:` and
 // limitree_parse_rates(), and so the decorators of every language.
 
-#ifndef LIMITREE_TREE_LIMIT_TEXT_HPP
-#define LIMITREE_TREE_LIMIT_TEXT_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -54,5 +53,3 @@ std::optional<Algorithm> algorithm_of(const TextRate& rate);
 std::string name_of(const TextRate& rate);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_LIMIT_TEXT_HPP

@@ -5,8 +5,7 @@
 // share them (Children).  So an override that only states a limit costs little
 // more than its name.
 
-#ifndef LIMITREE_TREE_NODES_HPP
-#define LIMITREE_TREE_NODES_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -268,5 +267,3 @@ inline const char* Nodes::step(const Children& from, std::string_view segment,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_NODES_HPP

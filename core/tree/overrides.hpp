@@ -1,8 +1,7 @@
 // The files that `overrides:` names, each read once for each node that needs
 // it.
 
-#ifndef LIMITREE_TREE_OVERRIDES_HPP
-#define LIMITREE_TREE_OVERRIDES_HPP
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -42,5 +41,3 @@ LoadedOverrides load_overrides(std::string_view origin, const ReadFile& read,
                                Problems* problems);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_OVERRIDES_HPP

@@ -1,7 +1,6 @@
 // The names of children in limits.yaml: literal names, and patterns.
 
-#ifndef LIMITREE_TREE_PATTERN_HPP
-#define LIMITREE_TREE_PATTERN_HPP
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -27,5 +26,3 @@ PatternKind pattern_kind(std::string_view name);
 Result<Network> parse_network(std::string_view text);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_PATTERN_HPP

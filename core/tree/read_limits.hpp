@@ -1,7 +1,6 @@
 // What stands after `limits:` in limits.yaml: nodes in, limits out.
 
-#ifndef LIMITREE_TREE_READ_LIMITS_HPP
-#define LIMITREE_TREE_READ_LIMITS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -94,5 +93,3 @@ class LimitReader {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_READ_LIMITS_HPP

@@ -1,7 +1,6 @@
 // limits.yaml: text in, Tree out.
 
-#ifndef LIMITREE_TREE_SCHEMA_HPP
-#define LIMITREE_TREE_SCHEMA_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -59,5 +58,3 @@ Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
                                          TextBounds bounds = {});
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_SCHEMA_HPP

@@ -4,8 +4,7 @@
 // Immutable, so any number of threads may walk it.  It knows which limits are
 // on a path, but nothing about the content of buckets or about time.
 
-#ifndef LIMITREE_TREE_TREE_HPP
-#define LIMITREE_TREE_TREE_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -93,5 +92,3 @@ class Tree {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TREE_TREE_HPP

@@ -1,7 +1,6 @@
 // The thread that loads limits and descriptors while workers serve.
 
-#ifndef LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP
-#define LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -95,5 +94,3 @@ class ConfigThread final : public XdsListener {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_CONFIG_THREAD_HPP

@@ -1,7 +1,6 @@
 // Variables of the environment as values.
 
-#ifndef LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP
-#define LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -66,5 +65,3 @@ class EnvironmentReader {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_ENVIRONMENT_HPP

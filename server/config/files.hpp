@@ -1,7 +1,6 @@
 // Files of limits and of descriptors.
 
-#ifndef LIMITREE_SERVER_CONFIG_FILES_HPP
-#define LIMITREE_SERVER_CONFIG_FILES_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -35,5 +34,3 @@ std::vector<SourceFile> read_descriptors(const DescriptorSettings& settings);
 std::string state_of(const DescriptorSettings& settings);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_FILES_HPP

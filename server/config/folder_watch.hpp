@@ -1,7 +1,6 @@
 // Notices when files of descriptors change.
 
-#ifndef LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP
-#define LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -63,5 +62,3 @@ class FolderWatch final : public Watcher {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_FOLDER_WATCH_HPP

@@ -1,8 +1,7 @@
 // The variables of envoyproxy/ratelimit that say where its memcached servers
 // are.
 
-#ifndef LIMITREE_SERVER_CONFIG_MEMCACHE_VARIABLES_HPP
-#define LIMITREE_SERVER_CONFIG_MEMCACHE_VARIABLES_HPP
+#pragma once
 
 #include "config/environment.hpp"
 #include "config/settings.hpp"
@@ -20,5 +19,3 @@ void read_memcache(EnvironmentReader* reader, bool wanted,
                    StoreSettings* store);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_MEMCACHE_VARIABLES_HPP

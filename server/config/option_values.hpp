@@ -1,7 +1,6 @@
 // The kinds of values of options, and strict reading of them.
 
-#ifndef LIMITREE_SERVER_CONFIG_OPTION_VALUES_HPP
-#define LIMITREE_SERVER_CONFIG_OPTION_VALUES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -58,5 +57,3 @@ std::string shown_value(const Target& target);
 std::vector<std::string> split(std::string_view text, char mark);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_OPTION_VALUES_HPP

@@ -4,8 +4,7 @@
 // variable LIMITREE_..., and the variables of envoyproxy/ratelimit with the
 // same effect.  docs/service.md shows this table, and a test compares the two.
 
-#ifndef LIMITREE_SERVER_CONFIG_OPTIONS_HPP
-#define LIMITREE_SERVER_CONFIG_OPTIONS_HPP
+#pragma once
 
 #include <map>
 #include <string>
@@ -100,5 +99,3 @@ std::string place_text(ListenFor purpose, const std::string& address);
 void keep_plain_http_local(ServeSettings* settings);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_OPTIONS_HPP

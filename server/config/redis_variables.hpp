@@ -1,7 +1,6 @@
 // The variables of envoyproxy/ratelimit that say where its Redis servers are.
 
-#ifndef LIMITREE_SERVER_CONFIG_REDIS_VARIABLES_HPP
-#define LIMITREE_SERVER_CONFIG_REDIS_VARIABLES_HPP
+#pragma once
 
 #include "config/environment.hpp"
 #include "config/settings.hpp"
@@ -23,5 +22,3 @@ inline constexpr const char* kRedisVariables =
 void read_redis(EnvironmentReader* reader, StoreSettings* store);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_REDIS_VARIABLES_HPP

@@ -1,7 +1,6 @@
 // All settings of `limitree serve`: from flags, a file or the environment.
 
-#ifndef LIMITREE_SERVER_CONFIG_SETTINGS_HPP
-#define LIMITREE_SERVER_CONFIG_SETTINGS_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -128,5 +127,3 @@ struct ServeSettings {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_SETTINGS_HPP

@@ -1,8 +1,7 @@
 // Asks a server for descriptors and keeps listening: xDS, state of the world,
 // on an aggregated stream.
 
-#ifndef LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP
-#define LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -94,5 +93,3 @@ Duration wait_before(const XdsSettings& settings, std::size_t attempt,
                      double chance);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_XDS_CLIENT_HPP

@@ -1,7 +1,6 @@
 // The messages of xDS: requests for configurations, and their answers.
 
-#ifndef LIMITREE_SERVER_CONFIG_XDS_MESSAGES_HPP
-#define LIMITREE_SERVER_CONFIG_XDS_MESSAGES_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -38,5 +37,3 @@ struct XdsResponse {
 XdsResponse read_response(std::string_view message);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_CONFIG_XDS_MESSAGES_HPP

@@ -1,7 +1,6 @@
 // Answers to what clients have asked the limiter.
 
-#ifndef LIMITREE_SERVER_DECISIONS_ANSWERS_HPP
-#define LIMITREE_SERVER_DECISIONS_ANSWERS_HPP
+#pragma once
 
 #include <span>
 #include <string>
@@ -55,5 +54,3 @@ std::string message_for_client(limitree_status status,
                                const limitree_error* error);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_ANSWERS_HPP

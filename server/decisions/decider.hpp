@@ -1,8 +1,7 @@
 // Answers what clients ask the limiter, now or when the store has answered.
 // The protocols read the requests and write the answers.
 
-#ifndef LIMITREE_SERVER_DECISIONS_DECIDER_HPP
-#define LIMITREE_SERVER_DECISIONS_DECIDER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -87,5 +86,3 @@ class Decider {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_DECIDER_HPP

@@ -1,7 +1,6 @@
 // Requests that wait for the store, and the clients that wait for them.
 
-#ifndef LIMITREE_SERVER_DECISIONS_PENDING_HPP
-#define LIMITREE_SERVER_DECISIONS_PENDING_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -158,5 +157,3 @@ class PendingAnswer : public PendingRequest {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_PENDING_HPP

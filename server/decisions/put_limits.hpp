@@ -1,7 +1,6 @@
 // The top-level names that clients have put beside those of the limits file.
 
-#ifndef LIMITREE_SERVER_DECISIONS_PUT_LIMITS_HPP
-#define LIMITREE_SERVER_DECISIONS_PUT_LIMITS_HPP
+#pragma once
 
 #include <cstddef>
 #include <map>
@@ -50,5 +49,3 @@ class PutLimits {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_PUT_LIMITS_HPP

@@ -1,7 +1,6 @@
 // Receipts of reservations, as clients send them.
 
-#ifndef LIMITREE_SERVER_DECISIONS_RECEIPTS_HPP
-#define LIMITREE_SERVER_DECISIONS_RECEIPTS_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -26,5 +25,3 @@ std::string receipt_of(const limitree_hold& hold,
                        AnswerStatus* why);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_RECEIPTS_HPP

@@ -1,8 +1,7 @@
 // Requests as limitree.h takes them, and the content of answers.  Each protocol
 // reads its messages into them, one after the other in the same memory.
 
-#ifndef LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
-#define LIMITREE_SERVER_DECISIONS_REQUESTS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -198,5 +197,3 @@ class DescriptorList {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_REQUESTS_HPP

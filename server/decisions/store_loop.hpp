@@ -1,8 +1,7 @@
 // Requests that wait for a store: for another machine, or for another process
 // that holds a lock.
 
-#ifndef LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP
-#define LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ void complete_requests(const limitree_completion* completions,
                        std::size_t count, void* user_data);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_STORE_LOOP_HPP

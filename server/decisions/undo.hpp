@@ -1,8 +1,7 @@
 // Gives back what was held for clients that have gone, before the answer or
 // while it was on its way.
 
-#ifndef LIMITREE_SERVER_DECISIONS_UNDO_HPP
-#define LIMITREE_SERVER_DECISIONS_UNDO_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -69,5 +68,3 @@ class ReceiptRollback final : public Rollback {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_UNDO_HPP

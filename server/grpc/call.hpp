@@ -1,7 +1,6 @@
 // One call of gRPC.
 
-#ifndef LIMITREE_SERVER_GRPC_CALL_HPP
-#define LIMITREE_SERVER_GRPC_CALL_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -98,5 +97,3 @@ using GrpcServer =
     StreamPool<Call, const MethodTable*, Timers*, RequestObserver*>;
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_GRPC_CALL_HPP

@@ -1,7 +1,6 @@
 // Messages in the bytes of a call: a flag, four bytes of size, the message.
 
-#ifndef LIMITREE_SERVER_GRPC_FRAMING_HPP
-#define LIMITREE_SERVER_GRPC_FRAMING_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -56,5 +55,3 @@ inline std::size_t begin_frame(std::string* out) {
 void end_frame(std::string* out, std::size_t start, bool is_compressed = false);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_GRPC_FRAMING_HPP

@@ -1,7 +1,6 @@
 // Messages that are compressed with grpc-encoding: gzip.
 
-#ifndef LIMITREE_SERVER_GRPC_GZIP_HPP
-#define LIMITREE_SERVER_GRPC_GZIP_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -20,5 +19,3 @@ Unpacked unpack_gzip(std::string_view packed, std::size_t most,
 std::string pack_gzip(std::string_view message);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_GRPC_GZIP_HPP

@@ -1,7 +1,6 @@
 // Reading messages of protobuf by the numbers of their fields.
 
-#ifndef LIMITREE_SERVER_GRPC_MESSAGES_HPP
-#define LIMITREE_SERVER_GRPC_MESSAGES_HPP
+#pragma once
 
 #include <cstdint>
 #include <protozero/exception.hpp>
@@ -81,5 +80,3 @@ void read_message(std::string_view message, const MessageField<To>&... fields) {
 }
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_GRPC_MESSAGES_HPP

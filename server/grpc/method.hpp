@@ -1,7 +1,6 @@
 // The methods that a server offers.
 
-#ifndef LIMITREE_SERVER_GRPC_METHOD_HPP
-#define LIMITREE_SERVER_GRPC_METHOD_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -67,5 +66,3 @@ class MethodTable {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_GRPC_METHOD_HPP

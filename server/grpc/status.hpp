@@ -1,7 +1,6 @@
 // How a call ended, in the terms of gRPC, and as fields of HTTP.
 
-#ifndef LIMITREE_SERVER_GRPC_STATUS_HPP
-#define LIMITREE_SERVER_GRPC_STATUS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -72,5 +71,3 @@ class StatusFields {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_GRPC_STATUS_HPP

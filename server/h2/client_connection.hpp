@@ -1,8 +1,7 @@
 // An HTTP/2 connection that the service makes, with one stream that both sides
 // write to.
 
-#ifndef LIMITREE_SERVER_H2_CLIENT_CONNECTION_HPP
-#define LIMITREE_SERVER_H2_CLIENT_CONNECTION_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -77,5 +76,3 @@ class ClientConnection final : public Watcher, public AtTurnEnd {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_H2_CLIENT_CONNECTION_HPP

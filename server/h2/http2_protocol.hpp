@@ -1,7 +1,6 @@
 // HTTP/2 on the connection of a client.
 
-#ifndef LIMITREE_SERVER_H2_HTTP2_PROTOCOL_HPP
-#define LIMITREE_SERVER_H2_HTTP2_PROTOCOL_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -69,5 +68,3 @@ class Http2Protocol final : public Protocol {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_H2_HTTP2_PROTOCOL_HPP

@@ -3,8 +3,7 @@
 // A client may have given a request up while the answer was on its way.  Then
 // it resets a stream that has ended here.
 
-#ifndef LIMITREE_SERVER_H2_ROLLBACKS_HPP
-#define LIMITREE_SERVER_H2_ROLLBACKS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -41,5 +40,3 @@ class Rollbacks {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_H2_ROLLBACKS_HPP

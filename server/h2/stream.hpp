@@ -1,8 +1,7 @@
 // One request of HTTP/2 and its response, and what the streams of a session
 // count together.
 
-#ifndef LIMITREE_SERVER_H2_STREAM_HPP
-#define LIMITREE_SERVER_H2_STREAM_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -233,5 +232,3 @@ class StreamPool final : public Application {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_H2_STREAM_HPP

@@ -1,7 +1,6 @@
 // One request and its answer, as handlers see them.
 
-#ifndef LIMITREE_SERVER_HTTP_EXCHANGE_HPP
-#define LIMITREE_SERVER_HTTP_EXCHANGE_HPP
+#pragma once
 
 #include <cstddef>
 #include <ctime>
@@ -93,5 +92,3 @@ void answer_alive(Exchange* exchange);
 std::string_view reason_of(int status);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_HTTP_EXCHANGE_HPP

@@ -1,7 +1,6 @@
 // The handlers of requests, by path.
 
-#ifndef LIMITREE_SERVER_HTTP_HANDLER_HPP
-#define LIMITREE_SERVER_HTTP_HANDLER_HPP
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -70,5 +69,3 @@ class HandlerTable {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_HTTP_HANDLER_HPP

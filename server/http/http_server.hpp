@@ -1,7 +1,6 @@
 // What the HTTP connections of one loop share: handlers, streams and the date.
 
-#ifndef LIMITREE_SERVER_HTTP_HTTP_SERVER_HPP
-#define LIMITREE_SERVER_HTTP_HTTP_SERVER_HPP
+#pragma once
 
 #include <cstddef>
 
@@ -31,5 +30,3 @@ class HttpServer {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_HTTP_HTTP_SERVER_HPP

@@ -1,7 +1,6 @@
 // An exchange over HTTP/2.
 
-#ifndef LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP
-#define LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -44,5 +43,3 @@ class HttpStream final : public Stream, public Exchange {
 using HttpStreams = StreamPool<HttpStream, const HandlerTable*, HttpDate*>;
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_HTTP_HTTP_STREAM_HPP

@@ -1,7 +1,6 @@
 // A request of HTTP, in any version.
 
-#ifndef LIMITREE_SERVER_HTTP_REQUEST_HPP
-#define LIMITREE_SERVER_HTTP_REQUEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -59,5 +58,3 @@ class HttpRequest {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_HTTP_REQUEST_HPP

@@ -1,7 +1,6 @@
 // Requests in the bytes of a connection of HTTP/1.1, read by llhttp.
 
-#ifndef LIMITREE_SERVER_HTTP_REQUEST_READER_HPP
-#define LIMITREE_SERVER_HTTP_REQUEST_READER_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -83,5 +82,3 @@ class RequestReader {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_HTTP_REQUEST_READER_HPP

@@ -1,7 +1,6 @@
 // Parsed JSON: values in one array, in the order of the text.
 
-#ifndef LIMITREE_SERVER_JSON_DOCUMENT_HPP
-#define LIMITREE_SERVER_JSON_DOCUMENT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -137,5 +136,3 @@ void JsonPlace::each_member(const Use& use) const {
 }
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_JSON_DOCUMENT_HPP

@@ -1,7 +1,6 @@
 // Writes JSON.
 
-#ifndef LIMITREE_SERVER_JSON_WRITER_HPP
-#define LIMITREE_SERVER_JSON_WRITER_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -63,5 +62,3 @@ class JsonWriter {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_JSON_WRITER_HPP

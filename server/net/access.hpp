@@ -1,7 +1,6 @@
 // What clients that connect to an address may do.
 
-#ifndef LIMITREE_SERVER_NET_ACCESS_HPP
-#define LIMITREE_SERVER_NET_ACCESS_HPP
+#pragma once
 
 #include <mutex>
 #include <string>
@@ -72,5 +71,3 @@ struct Access {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_ACCESS_HPP

@@ -3,8 +3,7 @@
 // The C library has lists of free blocks for each thread.  With many requests
 // at a time there are more blocks than these lists keep.
 
-#ifndef LIMITREE_SERVER_NET_BLOCK_MEMORY_HPP
-#define LIMITREE_SERVER_NET_BLOCK_MEMORY_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -86,5 +85,3 @@ class BlockArray {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_BLOCK_MEMORY_HPP

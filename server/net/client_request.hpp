@@ -1,7 +1,6 @@
 // A request that a client waits for: a call of gRPC or a request of HTTP.
 
-#ifndef LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP
-#define LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -58,5 +57,3 @@ class ClientRequest {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_CLIENT_REQUEST_HPP

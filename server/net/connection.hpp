@@ -1,8 +1,7 @@
 // The connection of a client, in any protocol: what is read and written, how
 // long that may take, and the end.
 
-#ifndef LIMITREE_SERVER_NET_CONNECTION_HPP
-#define LIMITREE_SERVER_NET_CONNECTION_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -159,5 +158,3 @@ class Connection final : public Watcher, public AtTurnEnd {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_CONNECTION_HPP

@@ -1,7 +1,6 @@
 // What one connection may cost, and how long it may last.
 
-#ifndef LIMITREE_SERVER_NET_CONNECTION_SETTINGS_HPP
-#define LIMITREE_SERVER_NET_CONNECTION_SETTINGS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -38,5 +37,3 @@ struct ConnectionSettings {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_CONNECTION_SETTINGS_HPP

@@ -1,7 +1,6 @@
 // How much memory the connections of one loop may hold for their clients.
 
-#ifndef LIMITREE_SERVER_NET_MEMORY_BUDGET_HPP
-#define LIMITREE_SERVER_NET_MEMORY_BUDGET_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -71,5 +70,3 @@ class MemoryShare {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_MEMORY_BUDGET_HPP

@@ -1,7 +1,6 @@
 // How many connections a process takes at a time, on all of its threads.
 
-#ifndef LIMITREE_SERVER_NET_PERMITS_HPP
-#define LIMITREE_SERVER_NET_PERMITS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -36,5 +35,3 @@ class Permits {
 using Permit = std::unique_ptr<Permits, Permits::GiveBack>;
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_PERMITS_HPP

@@ -1,7 +1,6 @@
 // Letters of ASCII, regardless of the locale.
 
-#ifndef LIMITREE_SERVER_NET_TEXT_HPP
-#define LIMITREE_SERVER_NET_TEXT_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -70,5 +69,3 @@ std::string percent_encoded(std::string_view text, const IsPlain& is_plain) {
 }
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_NET_TEXT_HPP

@@ -1,7 +1,6 @@
 // Answers of gRPC: decisions, and errors of the library as statuses.
 
-#ifndef LIMITREE_SERVER_SERVICES_ANSWERS_HPP
-#define LIMITREE_SERVER_SERVICES_ANSWERS_HPP
+#pragma once
 
 #include <protozero/pbf_writer.hpp>
 #include <span>
@@ -35,5 +34,3 @@ bool write_struct(std::string_view json, protozero::pbf_writer* to);
 GrpcCode code_of(limitree_status status);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_SERVICES_ANSWERS_HPP

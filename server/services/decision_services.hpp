@@ -1,7 +1,6 @@
 // The services that decide: limitree.v1.Limiter and Descriptors, and Envoy's.
 
-#ifndef LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
-#define LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP
+#pragma once
 
 #include <string_view>
 
@@ -47,5 +46,3 @@ class DecisionServices final : public AnswerSink {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_SERVICES_DECISION_SERVICES_HPP

@@ -1,7 +1,6 @@
 // grpc.health.v1.Health.
 
-#ifndef LIMITREE_SERVER_SERVICES_HEALTH_HPP
-#define LIMITREE_SERVER_SERVICES_HEALTH_HPP
+#pragma once
 
 #include <set>
 #include <string>
@@ -43,5 +42,3 @@ class HealthService {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_SERVICES_HEALTH_HPP

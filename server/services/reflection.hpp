@@ -1,8 +1,7 @@
 // grpc.reflection.v1 and v1alpha: the same messages under two names, about the
 // .proto files of the server.
 
-#ifndef LIMITREE_SERVER_SERVICES_REFLECTION_HPP
-#define LIMITREE_SERVER_SERVICES_REFLECTION_HPP
+#pragma once
 
 #include <map>
 #include <string>
@@ -51,5 +50,3 @@ class DescriptorIndex {
 void add_reflection(const DescriptorIndex* index, MethodTable* methods);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_SERVICES_REFLECTION_HPP

@@ -1,7 +1,6 @@
 // Requests of gRPC, as limitree.h takes them.
 
-#ifndef LIMITREE_SERVER_SERVICES_REQUESTS_HPP
-#define LIMITREE_SERVER_SERVICES_REQUESTS_HPP
+#pragma once
 
 #include <string_view>
 
@@ -61,5 +60,3 @@ class EnvoyRequest final : public DescriptorList {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_SERVICES_REQUESTS_HPP

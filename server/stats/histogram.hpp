@@ -3,8 +3,7 @@
 // Each range ends at one digit and zeros: 1, 2, ... 9, 10, 20, ... microseconds
 // up to 10 seconds, so the error of a time is at most half of it.
 
-#ifndef LIMITREE_SERVER_STATS_HISTOGRAM_HPP
-#define LIMITREE_SERVER_STATS_HISTOGRAM_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -73,5 +72,3 @@ class alignas(64) Histogram {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_HISTOGRAM_HPP

@@ -1,7 +1,6 @@
 // Names of StatsD turned into other names with tags.
 
-#ifndef LIMITREE_SERVER_STATS_MOGRIFIER_HPP
-#define LIMITREE_SERVER_STATS_MOGRIFIER_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -71,5 +70,3 @@ class Mogrifier {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_MOGRIFIER_HPP

@@ -1,7 +1,6 @@
 // What this process takes of its system, as monitoring asks every process.
 
-#ifndef LIMITREE_SERVER_STATS_PROCESS_USAGE_HPP
-#define LIMITREE_SERVER_STATS_PROCESS_USAGE_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -22,5 +21,3 @@ struct ProcessUsage {
 std::optional<ProcessUsage> process_usage();
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_PROCESS_USAGE_HPP

@@ -1,7 +1,6 @@
 // The statistics of the workers and of the whole service.
 
-#ifndef LIMITREE_SERVER_STATS_SERVICE_STATS_HPP
-#define LIMITREE_SERVER_STATS_SERVICE_STATS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -100,5 +99,3 @@ class ServiceStats {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_SERVICE_STATS_HPP

@@ -1,7 +1,6 @@
 // What the statistics of the service are, and where they go.
 
-#ifndef LIMITREE_SERVER_STATS_SETTINGS_HPP
-#define LIMITREE_SERVER_STATS_SETTINGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -38,5 +37,3 @@ struct StatsSettings {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_SETTINGS_HPP

@@ -1,7 +1,6 @@
 // All statistics of the service at one moment.
 
-#ifndef LIMITREE_SERVER_STATS_SNAPSHOT_HPP
-#define LIMITREE_SERVER_STATS_SNAPSHOT_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -95,5 +94,3 @@ std::string stats_text(const Snapshot& snapshot);
 std::string prometheus_text(const Snapshot& snapshot);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_SNAPSHOT_HPP

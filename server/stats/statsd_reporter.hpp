@@ -1,7 +1,6 @@
 // Sends the statistics to a server of StatsD at regular intervals.
 
-#ifndef LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP
-#define LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -29,5 +28,3 @@ std::unique_ptr<Background> report_to_statsd(
     std::shared_ptr<std::atomic<std::uint64_t>> lost);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_STATSD_REPORTER_HPP

@@ -1,7 +1,6 @@
 // Statistics as lines of StatsD.
 
-#ifndef LIMITREE_SERVER_STATS_STATSD_TEXT_HPP
-#define LIMITREE_SERVER_STATS_STATSD_TEXT_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -36,5 +35,3 @@ class StatsdText {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_STATSD_TEXT_HPP

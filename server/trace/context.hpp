@@ -1,8 +1,7 @@
 // Which trace a request belongs to, from the fields of its header: W3C's
 // `traceparent`, or those of B3.
 
-#ifndef LIMITREE_SERVER_TRACE_CONTEXT_HPP
-#define LIMITREE_SERVER_TRACE_CONTEXT_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -52,5 +51,3 @@ class TraceFields {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_CONTEXT_HPP

@@ -1,7 +1,6 @@
 // Sends the spans of all workers to a collector of OpenTelemetry.
 
-#ifndef LIMITREE_SERVER_TRACE_EXPORTER_HPP
-#define LIMITREE_SERVER_TRACE_EXPORTER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -46,5 +45,3 @@ class SpanExporter {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_EXPORTER_HPP

@@ -1,7 +1,6 @@
 // Sends messages to one URL.
 
-#ifndef LIMITREE_SERVER_TRACE_HTTP_POST_HPP
-#define LIMITREE_SERVER_TRACE_HTTP_POST_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -25,5 +24,3 @@ using HttpPost = std::function<PostResult(std::string_view message)>;
 HttpPost make_http_post(const OtlpSettings& settings);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_HTTP_POST_HPP

@@ -1,7 +1,6 @@
 // Sends what the page for Prometheus has to a collector of OpenTelemetry.
 
-#ifndef LIMITREE_SERVER_TRACE_METRIC_EXPORTER_HPP
-#define LIMITREE_SERVER_TRACE_METRIC_EXPORTER_HPP
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -25,5 +24,3 @@ std::unique_ptr<Background> export_metrics(
     std::function<void(const std::string&)> say);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_METRIC_EXPORTER_HPP

@@ -2,8 +2,7 @@
 //
 // So both have the same metrics, by the same names.
 
-#ifndef LIMITREE_SERVER_TRACE_METRIC_MESSAGE_HPP
-#define LIMITREE_SERVER_TRACE_METRIC_MESSAGE_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -25,5 +24,3 @@ std::string metrics_message(std::string_view page, std::string_view resource,
                             const MetricTimes& times);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_METRIC_MESSAGE_HPP

@@ -1,7 +1,6 @@
 // Counts and traces the requests of a worker.
 
-#ifndef LIMITREE_SERVER_TRACE_REQUEST_OBSERVER_HPP
-#define LIMITREE_SERVER_TRACE_REQUEST_OBSERVER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -74,5 +73,3 @@ class RequestObserver {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_REQUEST_OBSERVER_HPP

@@ -1,7 +1,6 @@
 // Parts of messages of OpenTelemetry that all signals have.
 
-#ifndef LIMITREE_SERVER_TRACE_RESOURCE_HPP
-#define LIMITREE_SERVER_TRACE_RESOURCE_HPP
+#pragma once
 
 #include <cstdint>
 #include <protozero/types.hpp>
@@ -29,5 +28,3 @@ inline constexpr protozero::pbf_tag_type kOfSignal = 2;
 std::string signal_message(std::string_view resource, std::string_view items);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_RESOURCE_HPP

@@ -1,7 +1,6 @@
 // What is sent to a collector of OpenTelemetry, and where it is.
 
-#ifndef LIMITREE_SERVER_TRACE_SETTINGS_HPP
-#define LIMITREE_SERVER_TRACE_SETTINGS_HPP
+#pragma once
 
 #include <string>
 #include <utility>
@@ -66,5 +65,3 @@ OtlpPairs otlp_pairs(const std::string& variable, const std::string& list);
 OtlpPairs header_fields(const OtlpSettings& settings);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_SETTINGS_HPP

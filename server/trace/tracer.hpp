@@ -1,8 +1,7 @@
 // Decides which requests of a worker are recorded, and passes their spans to
 // the exporter.
 
-#ifndef LIMITREE_SERVER_TRACE_TRACER_HPP
-#define LIMITREE_SERVER_TRACE_TRACER_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -103,5 +102,3 @@ class Tracer {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_TRACE_TRACER_HPP

@@ -1,7 +1,6 @@
 // Limiters of limitree.h over a real Redis, for tests.
 
-#ifndef LIMITREE_TESTS_CAPI_CAPI_REDIS_HPP
-#define LIMITREE_TESTS_CAPI_CAPI_REDIS_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -163,5 +162,3 @@ class CapiRedis : public testing::Test {
 };
 
 }  // namespace limitree::capi_test
-
-#endif  // LIMITREE_TESTS_CAPI_CAPI_REDIS_HPP

@@ -1,8 +1,7 @@
 // The operator new of a program in which memory can run out: after so many
 // allocations.  For one file of a program that has COUNTS_NEW.
 
-#ifndef LIMITREE_TESTS_CAPI_STARVING_NEW_HPP
-#define LIMITREE_TESTS_CAPI_STARVING_NEW_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -69,5 +68,3 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
   std::free(memory);
 }
-
-#endif  // LIMITREE_TESTS_CAPI_STARVING_NEW_HPP

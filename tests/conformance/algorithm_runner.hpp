@@ -1,8 +1,7 @@
 // The vectors of all algorithms except GCRA: each case is a limits.yaml and
 // requests with their times.  reference.py and lease_reference.py make them.
 
-#ifndef LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
-#define LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -71,5 +70,3 @@ inline json of_interest(const json& all, const json& expected) {
 }
 
 }  // namespace limitree::conformance
-
-#endif  // LIMITREE_TESTS_CONFORMANCE_ALGORITHM_RUNNER_HPP

@@ -1,8 +1,7 @@
 // Runs the vectors of holds.json through the store interface, and compares what
 // is stored with what a bucket of that state answers.
 
-#ifndef LIMITREE_TESTS_CONFORMANCE_HOLD_RUNNER_HPP
-#define LIMITREE_TESTS_CONFORMANCE_HOLD_RUNNER_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -236,5 +235,3 @@ class HoldRunner {
 };
 
 }  // namespace limitree::conformance
-
-#endif  // LIMITREE_TESTS_CONFORMANCE_HOLD_RUNNER_HPP

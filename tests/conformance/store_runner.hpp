@@ -1,8 +1,7 @@
 // Runs the vectors through the store interface: judge(), aggregate() and a
 // store.
 
-#ifndef LIMITREE_TESTS_CONFORMANCE_STORE_RUNNER_HPP
-#define LIMITREE_TESTS_CONFORMANCE_STORE_RUNNER_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -220,5 +219,3 @@ inline void run_case(const json& test, Backend* backend) {
 }
 
 }  // namespace limitree::conformance
-
-#endif  // LIMITREE_TESTS_CONFORMANCE_STORE_RUNNER_HPP

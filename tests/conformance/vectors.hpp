@@ -4,8 +4,7 @@
 // "check" is peek, and the mode "spend" is shadow.  Times are offsets from
 // base_ns.
 
-#ifndef LIMITREE_TESTS_CONFORMANCE_VECTORS_HPP
-#define LIMITREE_TESTS_CONFORMANCE_VECTORS_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -89,5 +88,3 @@ struct CaseName {
 };
 
 }  // namespace limitree::conformance
-
-#endif  // LIMITREE_TESTS_CONFORMANCE_VECTORS_HPP

@@ -1,8 +1,7 @@
 // Counts allocations, with operators new and delete of the program's own.  For
 // the one source of a program that is made with COUNTS_NEW.
 
-#ifndef LIMITREE_TESTS_CORE_COUNTED_ALLOCATIONS_HPP
-#define LIMITREE_TESTS_CORE_COUNTED_ALLOCATIONS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdlib>
@@ -32,5 +31,3 @@ __attribute__((noinline)) void operator delete(void* place,
                                                std::size_t) noexcept {
   std::free(place);
 }
-
-#endif  // LIMITREE_TESTS_CORE_COUNTED_ALLOCATIONS_HPP

@@ -1,8 +1,7 @@
 // Whether this is a build with a sanitizer, which makes all slower and forbids
 // some.
 
-#ifndef LIMITREE_TESTS_CORE_SANITIZERS_HPP
-#define LIMITREE_TESTS_CORE_SANITIZERS_HPP
+#pragma once
 
 #if defined(__has_feature)
 #define LIMITREE_HAS_FEATURE(feature) __has_feature(feature)
@@ -29,5 +28,3 @@ inline constexpr bool kSanitized = kAddressSanitized || kThreadSanitized;
 }  // namespace limitree
 
 #undef LIMITREE_HAS_FEATURE
-
-#endif  // LIMITREE_TESTS_CORE_SANITIZERS_HPP

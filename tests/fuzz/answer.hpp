@@ -1,7 +1,6 @@
 // What a limiter answered, and the rules that hold for any one answer.
 
-#ifndef LIMITREE_TESTS_FUZZ_ANSWER_HPP
-#define LIMITREE_TESTS_FUZZ_ANSWER_HPP
+#pragma once
 
 #include <cstdint>
 #include <cstdio>
@@ -31,5 +30,3 @@ bool same_state(const limitree_level& a, const limitree_level& b);
 // Aborts if `answer`, to an operation, breaks a rule: for each level, for what
 // they give together, and for the five fields.
 void check_answer(const Answer& answer, std::int32_t operation);
-
-#endif  // LIMITREE_TESTS_FUZZ_ANSWER_HPP

@@ -1,7 +1,6 @@
 // What a fuzzer was given, read as decisions; and a limits.yaml made of it.
 
-#ifndef LIMITREE_TESTS_FUZZ_RANDOM_INPUT_HPP
-#define LIMITREE_TESTS_FUZZ_RANDOM_INPUT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -33,5 +32,3 @@ class RandomInput {
 // Returns the text of limits for the paths of limiter_fuzz.cpp: of all
 // algorithms, modes and charges, now and then with a mistake.
 std::string random_limits(RandomInput* input);
-
-#endif  // LIMITREE_TESTS_FUZZ_RANDOM_INPUT_HPP

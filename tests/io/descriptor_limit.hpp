@@ -1,7 +1,6 @@
 // A process that can open hardly any more files.
 
-#ifndef LIMITREE_TESTS_IO_DESCRIPTOR_LIMIT_HPP
-#define LIMITREE_TESTS_IO_DESCRIPTOR_LIMIT_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -36,5 +35,3 @@ class DescriptorLimit {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_IO_DESCRIPTOR_LIMIT_HPP

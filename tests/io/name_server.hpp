@@ -1,7 +1,6 @@
 // A name server for a test, and the resolver of this process that asks it.
 
-#ifndef LIMITREE_TESTS_IO_NAME_SERVER_HPP
-#define LIMITREE_TESTS_IO_NAME_SERVER_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -62,5 +61,3 @@ class NameServer {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_IO_NAME_SERVER_HPP

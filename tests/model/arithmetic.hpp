@@ -3,8 +3,7 @@
 // All is its own code: the limits are made as limits.yaml makes them, judge()
 // decides, and units are leased as a store in memory leases them.
 
-#ifndef LIMITREE_TESTS_MODEL_ARITHMETIC_HPP
-#define LIMITREE_TESTS_MODEL_ARITHMETIC_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -149,5 +148,3 @@ class Arithmetic {
 };
 
 }  // namespace limitree::model
-
-#endif  // LIMITREE_TESTS_MODEL_ARITHMETIC_HPP

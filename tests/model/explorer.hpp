@@ -4,8 +4,7 @@
 // shortest one.  A State is plain bytes without padding: two states are equal
 // if their bytes are.
 
-#ifndef LIMITREE_TESTS_MODEL_EXPLORER_HPP
-#define LIMITREE_TESTS_MODEL_EXPLORER_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -128,5 +127,3 @@ class Explorer {
 };
 
 }  // namespace limitree::model
-
-#endif  // LIMITREE_TESTS_MODEL_EXPLORER_HPP

@@ -11,8 +11,7 @@
 // "No level is used that was not charged" is judged by what the store's buckets
 // owe more after a grant than before, not by what the grant says.
 
-#ifndef LIMITREE_TESTS_MODEL_LEASE_MODEL_HPP
-#define LIMITREE_TESTS_MODEL_LEASE_MODEL_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -328,5 +327,3 @@ class LeaseModel {
 };
 
 }  // namespace limitree::model
-
-#endif  // LIMITREE_TESTS_MODEL_LEASE_MODEL_HPP

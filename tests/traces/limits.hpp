@@ -1,7 +1,6 @@
 // Random limits of random traces, as limits.yaml and as numbers.
 
-#ifndef LIMITREE_TESTS_TRACES_LIMITS_HPP
-#define LIMITREE_TESTS_TRACES_LIMITS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cmath>
@@ -160,5 +159,3 @@ inline std::string yaml_of(const std::vector<Shape>& shapes) {
 }
 
 }  // namespace limitree::traces
-
-#endif  // LIMITREE_TESTS_TRACES_LIMITS_HPP

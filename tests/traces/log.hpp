@@ -1,8 +1,7 @@
 // What the processes of a trace have asked, and what they were answered: memory
 // that all of them share.
 
-#ifndef LIMITREE_TESTS_TRACES_LOG_HPP
-#define LIMITREE_TESTS_TRACES_LOG_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -141,5 +140,3 @@ struct Board {
 };
 
 }  // namespace limitree::traces
-
-#endif  // LIMITREE_TESTS_TRACES_LOG_HPP

@@ -1,7 +1,6 @@
 // Judges a trace by what was used, and when, with arithmetic of its own.
 
-#ifndef LIMITREE_TESTS_TRACES_ORACLE_HPP
-#define LIMITREE_TESTS_TRACES_ORACLE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -221,5 +220,3 @@ class LevelOracle {
 };
 
 }  // namespace limitree::traces
-
-#endif  // LIMITREE_TESTS_TRACES_ORACLE_HPP

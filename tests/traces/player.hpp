@@ -1,7 +1,6 @@
 // One of the processes that play traces.
 
-#ifndef LIMITREE_TESTS_TRACES_PLAYER_HPP
-#define LIMITREE_TESTS_TRACES_PLAYER_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -323,5 +322,3 @@ class Player {
 };
 
 }  // namespace limitree::traces
-
-#endif  // LIMITREE_TESTS_TRACES_PLAYER_HPP

@@ -1,8 +1,7 @@
 // The state of one bucket of GCRA, or of another algorithm that stores one
 // instant: a slot of 16 bytes.
 
-#ifndef LIMITREE_STORE_BUCKETS_BUCKET_HPP
-#define LIMITREE_STORE_BUCKETS_BUCKET_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -61,5 +60,3 @@ struct Bucket {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_BUCKET_HPP

@@ -29,8 +29,7 @@
 //   void decided_logs(ask)           called without locks after a plan that
 //                                    may have made logs
 
-#ifndef LIMITREE_STORE_BUCKETS_BUCKET_SHARDS_HPP
-#define LIMITREE_STORE_BUCKETS_BUCKET_SHARDS_HPP
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -136,5 +135,3 @@ class BucketShards {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_BUCKET_SHARDS_HPP

@@ -3,8 +3,7 @@
 // Its lowest bits choose the shard.  A bucket stores its Measure in their
 // place.
 
-#ifndef LIMITREE_STORE_BUCKETS_BUCKET_TAG_HPP
-#define LIMITREE_STORE_BUCKETS_BUCKET_TAG_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -42,5 +41,3 @@ inline constexpr std::uint64_t kAlgorithmTag = 0x9e3779b97f4a7c15;
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_BUCKET_TAG_HPP

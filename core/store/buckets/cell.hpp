@@ -2,8 +2,7 @@
 // slot of 32 bytes, and a separate block for the entries of a log
 // (log_block.hpp) or for holds (hold_block.hpp).
 
-#ifndef LIMITREE_STORE_BUCKETS_CELL_HPP
-#define LIMITREE_STORE_BUCKETS_CELL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -123,5 +122,3 @@ struct Cell {
 static_assert(sizeof(Cell) == 32);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_CELL_HPP

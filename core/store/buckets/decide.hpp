@@ -1,7 +1,6 @@
 // The functions of BucketShards.
 
-#ifndef LIMITREE_STORE_BUCKETS_DECIDE_HPP
-#define LIMITREE_STORE_BUCKETS_DECIDE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -252,5 +251,3 @@ void BucketShards<Memory>::add_stats(StoreStats* stats) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_DECIDE_HPP

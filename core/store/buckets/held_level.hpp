@@ -1,7 +1,6 @@
 // The functions of MixedLevel for limits that can hold units.
 
-#ifndef LIMITREE_STORE_BUCKETS_HELD_LEVEL_HPP
-#define LIMITREE_STORE_BUCKETS_HELD_LEVEL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -184,5 +183,3 @@ bool MixedLevel<Place>::finish_holds(const Level& level, Instant now) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_HELD_LEVEL_HPP

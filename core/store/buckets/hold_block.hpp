@@ -8,8 +8,7 @@
 // A hold that ends after all others is appended, and one that is settled loses
 // its units, in place.  Everything else makes a new block.
 
-#ifndef LIMITREE_STORE_BUCKETS_HOLD_BLOCK_HPP
-#define LIMITREE_STORE_BUCKETS_HOLD_BLOCK_HPP
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -90,5 +89,3 @@ class HoldBlock {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_HOLD_BLOCK_HPP

@@ -1,7 +1,6 @@
 // The entries of a log, in one block of memory, and a change of it.
 
-#ifndef LIMITREE_STORE_BUCKETS_LOG_BLOCK_HPP
-#define LIMITREE_STORE_BUCKETS_LOG_BLOCK_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -121,5 +120,3 @@ class LogEdit {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_LOG_BLOCK_HPP

@@ -4,8 +4,7 @@
 // The first pass over all tables counts the bytes by rank, the second evicts
 // logs.
 
-#ifndef LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP
-#define LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -74,5 +73,3 @@ class LogCollection {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_LOG_COLLECTION_HPP

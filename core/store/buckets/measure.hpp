@@ -10,8 +10,7 @@
 //          burst offset: a float's exponent and   class of requests that a
 //          the first three bits of its fraction   full bucket is enough for
 
-#ifndef LIMITREE_STORE_BUCKETS_MEASURE_HPP
-#define LIMITREE_STORE_BUCKETS_MEASURE_HPP
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -79,5 +78,3 @@ class Measure {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_MEASURE_HPP

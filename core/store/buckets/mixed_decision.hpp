@@ -1,8 +1,7 @@
 // How a request is decided whose levels are not all plain GCRA, wherever their
 // buckets are.
 
-#ifndef LIMITREE_STORE_BUCKETS_MIXED_DECISION_HPP
-#define LIMITREE_STORE_BUCKETS_MIXED_DECISION_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -129,5 +128,3 @@ Status decide_mixed_levels(const MixedRequest& ask, Mixed* mixed,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_MIXED_DECISION_HPP

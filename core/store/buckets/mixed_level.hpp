@@ -4,8 +4,7 @@
 // Only the files that instantiate MixedLevel include held_level.hpp, which
 // defines its functions for limits that hold units.
 
-#ifndef LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP
-#define LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -394,5 +393,3 @@ bool MixedLevel<Place>::insert(const MixedRequest& ask, const Level& level,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_MIXED_LEVEL_HPP

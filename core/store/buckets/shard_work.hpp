@@ -1,8 +1,7 @@
 // One request on its way through the shards: the tags of its levels, and the
 // locks that it holds.
 
-#ifndef LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
-#define LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -163,5 +162,3 @@ class ShardLocks {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_SHARD_WORK_HPP

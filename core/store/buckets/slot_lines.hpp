@@ -14,8 +14,7 @@
 // place, without timers or tombstones.  A used slot stays used until the table
 // is rebuilt; a search may stop at the first slot that was never used.
 
-#ifndef LIMITREE_STORE_BUCKETS_SLOT_LINES_HPP
-#define LIMITREE_STORE_BUCKETS_SLOT_LINES_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -129,5 +128,3 @@ struct SlotLines {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_SLOT_LINES_HPP

@@ -23,8 +23,7 @@
 //
 // Not thread-safe: the lock of the shard guards it.
 
-#ifndef LIMITREE_STORE_BUCKETS_SLOT_TABLE_HPP
-#define LIMITREE_STORE_BUCKETS_SLOT_TABLE_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -228,5 +227,3 @@ bool SlotTable<Slot, Memory>::move_to(const Lines& next, Slot* bucket,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_BUCKETS_SLOT_TABLE_HPP

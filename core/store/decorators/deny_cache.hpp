@@ -15,8 +15,7 @@
 // know counts as full.  TATs count from an instant before the store was asked,
 // so they are never too late.
 
-#ifndef LIMITREE_STORE_DECORATORS_DENY_CACHE_HPP
-#define LIMITREE_STORE_DECORATORS_DENY_CACHE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -58,5 +57,3 @@ class DenyCache final : public StoreDecorator {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_DENY_CACHE_HPP

@@ -8,8 +8,7 @@
 // A request is never sent again: after a timeout it may have been charged, and
 // is decided here as well.
 
-#ifndef LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP
-#define LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -74,5 +73,3 @@ class GuardedStore final : public StoreDecorator {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_GUARDED_STORE_HPP

@@ -1,7 +1,6 @@
 // What a process tells its callers when it decides in place of the store.
 
-#ifndef LIMITREE_STORE_DECORATORS_LEASE_ANSWERS_HPP
-#define LIMITREE_STORE_DECORATORS_LEASE_ANSWERS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -91,5 +90,3 @@ inline void deny_by_lease(const LeaseSlot& slot, Instant now, Plan* plan) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_LEASE_ANSWERS_HPP

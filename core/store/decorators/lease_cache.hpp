@@ -20,8 +20,7 @@
 // Which paths: can_lease() of plan.hpp, and not those that are seen less than
 // twice in the time of a lease.
 
-#ifndef LIMITREE_STORE_DECORATORS_LEASE_CACHE_HPP
-#define LIMITREE_STORE_DECORATORS_LEASE_CACHE_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -106,5 +105,3 @@ class LeaseCache final : public StoreDecorator, private ForkGuard {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_LEASE_CACHE_HPP

@@ -1,8 +1,7 @@
 // What this process knows of one path whose units it may lease: how much the
 // path uses, what it holds, and what a sole caller would find in the buckets.
 
-#ifndef LIMITREE_STORE_DECORATORS_LEASE_SLOT_HPP
-#define LIMITREE_STORE_DECORATORS_LEASE_SLOT_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -187,5 +186,3 @@ inline void LeaseSlot::see_others(Instant now, Instant found, Duration unit,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_LEASE_SLOT_HPP

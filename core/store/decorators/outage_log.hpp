@@ -3,8 +3,7 @@
 //
 // Takes no lock: any number of threads may decide during a fork().
 
-#ifndef LIMITREE_STORE_DECORATORS_OUTAGE_LOG_HPP
-#define LIMITREE_STORE_DECORATORS_OUTAGE_LOG_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -93,5 +92,3 @@ class OutageLog {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_OUTAGE_LOG_HPP

@@ -9,8 +9,7 @@
 //
 // Several threads may use it at once.
 
-#ifndef LIMITREE_STORE_DECORATORS_OVER_CACHE_HPP
-#define LIMITREE_STORE_DECORATORS_OVER_CACHE_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -86,5 +85,3 @@ class OverCache final : private ForkGuard {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_OVER_CACHE_HPP

@@ -1,7 +1,6 @@
 // The base of stores that wrap another: passes on what they do not change.
 
-#ifndef LIMITREE_STORE_DECORATORS_STORE_DECORATOR_HPP
-#define LIMITREE_STORE_DECORATORS_STORE_DECORATOR_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -43,5 +42,3 @@ class StoreDecorator : public Store {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_DECORATORS_STORE_DECORATOR_HPP

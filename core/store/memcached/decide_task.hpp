@@ -1,7 +1,6 @@
 // A Decision for the drivers: its parts are sent one after the other.
 
-#ifndef LIMITREE_STORE_MEMCACHED_DECIDE_TASK_HPP
-#define LIMITREE_STORE_MEMCACHED_DECIDE_TASK_HPP
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -49,5 +48,3 @@ class DecideTask final : public remote::Task {
 bool is_sound(const remote::Outcome& outcome);
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_DECIDE_TASK_HPP

@@ -16,8 +16,7 @@
 //
 // Does no I/O.
 
-#ifndef LIMITREE_STORE_MEMCACHED_DECISION_HPP
-#define LIMITREE_STORE_MEMCACHED_DECISION_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -135,5 +134,3 @@ class Decision {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_DECISION_HPP

@@ -1,8 +1,7 @@
 // One family of a request on its way through memcached: its item as it was
 // read, and as it is to be written.
 
-#ifndef LIMITREE_STORE_MEMCACHED_FAMILY_ITEM_HPP
-#define LIMITREE_STORE_MEMCACHED_FAMILY_ITEM_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -53,5 +52,3 @@ std::string item_key(std::string key, std::string_view prefix);
 std::int64_t ttl_for(Duration time);
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_FAMILY_ITEM_HPP

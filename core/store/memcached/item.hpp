@@ -17,8 +17,7 @@
 // Whatever the bytes are, decoding ends with an item or with what is wrong, and
 // takes no more memory than a small multiple of their number.
 
-#ifndef LIMITREE_STORE_MEMCACHED_ITEM_HPP
-#define LIMITREE_STORE_MEMCACHED_ITEM_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -80,5 +79,3 @@ void encode(const Item& item, std::string* out);
 const char* decode(std::string_view bytes, Item* item);
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_ITEM_HPP

@@ -1,8 +1,7 @@
 // The buckets of an item in the form in which store/buckets/ decides: the same
 // code as in the memory store.
 
-#ifndef LIMITREE_STORE_MEMCACHED_ITEM_BUCKETS_HPP
-#define LIMITREE_STORE_MEMCACHED_ITEM_BUCKETS_HPP
+#pragma once
 
 #include <bit>
 #include <cstdint>
@@ -110,5 +109,3 @@ namespace limitree {
 extern template class MixedLevel<memcached::ItemBucket::Place>;
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_MEMCACHED_ITEM_BUCKETS_HPP

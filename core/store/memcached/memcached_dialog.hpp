@@ -4,8 +4,7 @@
 // After a line that the server did not understand nobody knows which response
 // is whose: then the connection ends.
 
-#ifndef LIMITREE_STORE_MEMCACHED_MEMCACHED_DIALOG_HPP
-#define LIMITREE_STORE_MEMCACHED_MEMCACHED_DIALOG_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -86,5 +85,3 @@ class MemcachedProtocol final : public remote::Protocol {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_MEMCACHED_DIALOG_HPP

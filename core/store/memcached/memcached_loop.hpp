@@ -1,8 +1,7 @@
 // The requests of one event loop.  Of those that have met a conflict over the
 // same family, one at a time goes on.
 
-#ifndef LIMITREE_STORE_MEMCACHED_MEMCACHED_LOOP_HPP
-#define LIMITREE_STORE_MEMCACHED_MEMCACHED_LOOP_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -72,5 +71,3 @@ class MemcachedLoop final : public StoreLoop, private ForkGuard {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_MEMCACHED_LOOP_HPP

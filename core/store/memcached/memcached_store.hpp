@@ -5,8 +5,7 @@
 // The clock is that of this process, or later: see decision.hpp.  The child of
 // a fork() makes connections of its own.
 
-#ifndef LIMITREE_STORE_MEMCACHED_MEMCACHED_STORE_HPP
-#define LIMITREE_STORE_MEMCACHED_MEMCACHED_STORE_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -66,5 +65,3 @@ class MemcachedStore final : public Store, private ForkGuard {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_MEMCACHED_STORE_HPP

@@ -3,8 +3,7 @@
 // Bounded: a faulty server, or something else that listens on its port, must
 // not make us keep whatever it sends.
 
-#ifndef LIMITREE_STORE_MEMCACHED_READER_HPP
-#define LIMITREE_STORE_MEMCACHED_READER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +59,3 @@ class Reader {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_READER_HPP

@@ -8,8 +8,7 @@
 //   score       = mix(hash(key) ^ hash(server))
 //   mix         = the last steps of MurmurHash3: see servers.cpp
 
-#ifndef LIMITREE_STORE_MEMCACHED_SERVERS_HPP
-#define LIMITREE_STORE_MEMCACHED_SERVERS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -98,5 +97,3 @@ class Servers final : public remote::Router {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_SERVERS_HPP

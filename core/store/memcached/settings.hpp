@@ -1,7 +1,6 @@
 // What a memcached store has beyond what every remote store has.
 
-#ifndef LIMITREE_STORE_MEMCACHED_SETTINGS_HPP
-#define LIMITREE_STORE_MEMCACHED_SETTINGS_HPP
+#pragma once
 
 #include "store/memcached/url.hpp"
 #include "store/remote/common/settings.hpp"
@@ -13,5 +12,3 @@ struct Settings : remote::Settings {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_SETTINGS_HPP

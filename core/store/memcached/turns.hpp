@@ -2,8 +2,7 @@
 // conflict one at a time goes on, in the order in which they came.  Otherwise
 // all of them would read, and only one of them could write.
 
-#ifndef LIMITREE_STORE_MEMCACHED_TURNS_HPP
-#define LIMITREE_STORE_MEMCACHED_TURNS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -43,5 +42,3 @@ class Turns {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_TURNS_HPP

@@ -8,8 +8,7 @@
 // memcached's own file of them (-Y), are percent-decoded.  IPv6 addresses stand
 // in brackets.
 
-#ifndef LIMITREE_STORE_MEMCACHED_URL_HPP
-#define LIMITREE_STORE_MEMCACHED_URL_HPP
+#pragma once
 
 #include <chrono>
 #include <string>
@@ -38,5 +37,3 @@ bool is_memcached_url(std::string_view text);
 Result<Url> parse_url(std::string_view text);
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_STORE_MEMCACHED_URL_HPP

@@ -5,8 +5,7 @@
 // waits no longer than settings.timeout, and is never sent again once its
 // outcome is unknown.  The child of a fork() makes connections of its own.
 
-#ifndef LIMITREE_STORE_REDIS_REDIS_STORE_HPP
-#define LIMITREE_STORE_REDIS_REDIS_STORE_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -71,5 +70,3 @@ class RedisStore final : public Store, private ForkGuard {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_REDIS_STORE_HPP

@@ -2,8 +2,7 @@
 // truncated or its disk failed.  Then the kernel sends SIGBUS to a thread that
 // touches it, which would end the host process.
 
-#ifndef LIMITREE_STORE_SHARED_BUS_GUARD_HPP
-#define LIMITREE_STORE_SHARED_BUS_GUARD_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -37,5 +36,3 @@ class BusGuard {
 };
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_BUS_GUARD_HPP

@@ -1,8 +1,7 @@
 // Files of shm:// and the kernel: which file a descriptor leads to, the locks
 // of processes that open one, and other calls to the system.
 
-#ifndef LIMITREE_STORE_SHARED_FILES_HPP
-#define LIMITREE_STORE_SHARED_FILES_HPP
+#pragma once
 
 #include <sys/stat.h>
 
@@ -83,5 +82,3 @@ Status lock_to_enter(int file, std::uint64_t slots, const std::string& path,
                      bool* alone);
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_FILES_HPP

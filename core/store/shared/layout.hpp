@@ -16,8 +16,7 @@
 // What the file says is not trusted: whatever its bytes are, no index made of
 // them leads out of the mapping.
 
-#ifndef LIMITREE_STORE_SHARED_LAYOUT_HPP
-#define LIMITREE_STORE_SHARED_LAYOUT_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -160,5 +159,3 @@ struct Layout {
 };
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_LAYOUT_HPP

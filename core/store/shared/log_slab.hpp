@@ -5,8 +5,7 @@
 // unit that was taken for a log when its process was killed is free again after
 // sweep().
 
-#ifndef LIMITREE_STORE_SHARED_LOG_SLAB_HPP
-#define LIMITREE_STORE_SHARED_LOG_SLAB_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -70,5 +69,3 @@ class LogSlab {
 };
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_LOG_SLAB_HPP

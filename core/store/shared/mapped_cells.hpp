@@ -1,7 +1,6 @@
 // The cells of one shard and their logs, in a mapped file.
 
-#ifndef LIMITREE_STORE_SHARED_MAPPED_CELLS_HPP
-#define LIMITREE_STORE_SHARED_MAPPED_CELLS_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -80,5 +79,3 @@ extern template class SlotTable<Cell, shared::MappedCells>;
 extern template class MixedLevel<shared::MappedPlace>;
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SHARED_MAPPED_CELLS_HPP

@@ -1,7 +1,6 @@
 // The file of shm://, opened or made, and mapped.
 
-#ifndef LIMITREE_STORE_SHARED_MAPPED_FILE_HPP
-#define LIMITREE_STORE_SHARED_MAPPED_FILE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +59,3 @@ class MappedFile {
 };
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_MAPPED_FILE_HPP

@@ -2,8 +2,7 @@
 //
 // A value, made for each use: which file, and which words and lines of it.
 
-#ifndef LIMITREE_STORE_SHARED_MAPPED_LINES_HPP
-#define LIMITREE_STORE_SHARED_MAPPED_LINES_HPP
+#pragma once
 
 #include <cstdint>
 
@@ -121,5 +120,3 @@ namespace limitree {
 extern template class SlotTable<Bucket, shared::MappedLines<Bucket>>;
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SHARED_MAPPED_LINES_HPP

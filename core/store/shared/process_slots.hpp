@@ -9,8 +9,7 @@
 // A process slot is used again too.  Its generation tells the present process
 // from those before: the word of a lock has both.
 
-#ifndef LIMITREE_STORE_SHARED_PROCESS_SLOTS_HPP
-#define LIMITREE_STORE_SHARED_PROCESS_SLOTS_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -81,5 +80,3 @@ class OwnProcessSlot final : private ForkGuard {
 };
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_PROCESS_SLOTS_HPP

@@ -1,8 +1,7 @@
 // Requests that wait for a lock of a file in an event loop, which must not
 // sleep: each is tried again now and then, until its time is over.
 
-#ifndef LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
-#define LIMITREE_STORE_SHARED_SHARED_LOOP_HPP
+#pragma once
 
 #include <functional>
 #include <list>
@@ -59,5 +58,3 @@ class SharedLoop final : public StoreLoop, private ForkGuard {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SHARED_SHARED_LOOP_HPP

@@ -1,7 +1,6 @@
 // The memory of buckets in a mapped file: see buckets/bucket_shards.hpp.
 
-#ifndef LIMITREE_STORE_SHARED_SHARED_MEMORY_HPP
-#define LIMITREE_STORE_SHARED_SHARED_MEMORY_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -135,5 +134,3 @@ class SharedMemory {
 
 }  // namespace shared
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SHARED_SHARED_MEMORY_HPP

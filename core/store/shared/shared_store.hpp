@@ -4,8 +4,7 @@
 // layout.hpp shows the file.  A process may be killed at any instruction, and
 // any process may be stopped: shared_memory.hpp says what the others do.
 
-#ifndef LIMITREE_STORE_SHARED_SHARED_STORE_HPP
-#define LIMITREE_STORE_SHARED_SHARED_STORE_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -62,5 +61,3 @@ class SharedStore final : public Store {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_SHARED_SHARED_STORE_HPP

@@ -4,8 +4,7 @@
 //   shm:///var/lib/app/limits         any other
 //   ?max_buckets=100000&mode=0660&reset=1&make=0
 
-#ifndef LIMITREE_STORE_SHARED_SHARED_URL_HPP
-#define LIMITREE_STORE_SHARED_SHARED_URL_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -35,5 +34,3 @@ bool is_shared_url(std::string_view text);
 Result<SharedUrl> parse_shared_url(std::string_view text);
 
 }  // namespace limitree::shared
-
-#endif  // LIMITREE_STORE_SHARED_SHARED_URL_HPP

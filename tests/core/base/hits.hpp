@@ -1,7 +1,6 @@
 // What a hit finds in its counter and leaves there, for tests.
 
-#ifndef LIMITREE_TESTS_CORE_BASE_HITS_HPP
-#define LIMITREE_TESTS_CORE_BASE_HITS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -36,5 +35,3 @@ constexpr Hits hits_of(const Level& level) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_BASE_HITS_HPP

@@ -1,7 +1,6 @@
 // Descriptors from text, for the tests of this folder.
 
-#ifndef LIMITREE_TESTS_CORE_DESCRIPTORS_LOADED_HPP
-#define LIMITREE_TESTS_CORE_DESCRIPTORS_LOADED_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -46,5 +45,3 @@ inline Strings mistakes(std::string_view yaml) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_DESCRIPTORS_LOADED_HPP

@@ -1,7 +1,6 @@
 // A limiter for requests of Envoy, and requests and answers as short texts.
 
-#ifndef LIMITREE_TESTS_CORE_LIMITER_ENVOY_FIXTURE_HPP
-#define LIMITREE_TESTS_CORE_LIMITER_ENVOY_FIXTURE_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -156,5 +155,3 @@ class EnvoyTest : public testing::Test {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_LIMITER_ENVOY_FIXTURE_HPP

@@ -2,8 +2,7 @@
 // forgotten: a clock that steps back, or a longer period, finds the old state,
 // as in Redis.
 
-#ifndef LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP
-#define LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP
+#pragma once
 
 #include <memory>
 
@@ -15,5 +14,3 @@ namespace limitree {
 std::unique_ptr<Store> make_roomy_store(Clock clock);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_LIMITER_ROOMY_STORE_HPP

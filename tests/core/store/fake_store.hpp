@@ -1,8 +1,7 @@
 // A store over memory that counts calls, and fails or answers later if the test
 // wants, in a loop.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
-#define LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -120,5 +119,3 @@ class PendingRequest final : public Pending {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_FAKE_STORE_HPP

@@ -1,8 +1,7 @@
 // A bucket that holds units, as SPEC tells it in prose: a list of holds, and
 // time that goes from one end to the next.  Slow, and without pages or blocks.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_HELD_MODEL_HPP
-#define LIMITREE_TESTS_CORE_STORE_HELD_MODEL_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -138,5 +137,3 @@ class HeldModel {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_HELD_MODEL_HPP

@@ -1,8 +1,7 @@
 // Random reservations, settlements and all other operations on limits with and
 // without `hold`, for tests that compare two stores.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_HOLD_REQUESTS_HPP
-#define LIMITREE_TESTS_CORE_STORE_HOLD_REQUESTS_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -271,5 +270,3 @@ class HoldRequests {
 };
 
 }  // namespace limitree::hold_requests
-
-#endif  // LIMITREE_TESTS_CORE_STORE_HOLD_REQUESTS_HPP

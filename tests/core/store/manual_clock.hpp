@@ -1,7 +1,6 @@
 // Time that moves when the test says so, also for several threads.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_MANUAL_CLOCK_HPP
-#define LIMITREE_TESTS_CORE_STORE_MANUAL_CLOCK_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -26,5 +25,3 @@ class ManualClock {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_MANUAL_CLOCK_HPP

@@ -4,8 +4,7 @@
 // which moves the store's clock:
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Memory, StoreCases, MemoryFixture);
 
-#ifndef LIMITREE_TESTS_CORE_STORE_STORE_CASES_HPP
-#define LIMITREE_TESTS_CORE_STORE_STORE_CASES_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -733,5 +732,3 @@ REGISTER_TYPED_TEST_SUITE_P(
     CountersSurviveAClockThatStepsBack, GrantsUnitsOfAllLevels);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_STORE_CASES_HPP

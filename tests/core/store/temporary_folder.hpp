@@ -1,8 +1,7 @@
 // A folder that is removed, with everything in it, when the object is
 // destroyed.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_TEMPORARY_FOLDER_HPP
-#define LIMITREE_TESTS_CORE_STORE_TEMPORARY_FOLDER_HPP
+#pragma once
 
 #include <stdlib.h>
 
@@ -35,5 +34,3 @@ class TemporaryFolder {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_TEMPORARY_FOLDER_HPP

@@ -1,7 +1,6 @@
 // Trees and walks as text, for the tests of this folder.
 
-#ifndef LIMITREE_TESTS_CORE_TREE_LOADED_HPP
-#define LIMITREE_TESTS_CORE_TREE_LOADED_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -60,5 +59,3 @@ inline Strings levels(const Tree& tree, const Segments& path) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_TREE_LOADED_HPP

@@ -1,7 +1,6 @@
 // Variables of the environment, read by the table of options.
 
-#ifndef LIMITREE_TESTS_SERVER_CONFIG_READ_VARIABLES_HPP
-#define LIMITREE_TESTS_SERVER_CONFIG_READ_VARIABLES_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -52,5 +51,3 @@ inline std::string warning(const Variables& all) {
 }
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_TESTS_SERVER_CONFIG_READ_VARIABLES_HPP

@@ -1,7 +1,6 @@
 // What the error replies of Redis mean.
 
-#ifndef LIMITREE_STORE_REDIS_COMMON_ERROR_REPLY_HPP
-#define LIMITREE_STORE_REDIS_COMMON_ERROR_REPLY_HPP
+#pragma once
 
 #include <string_view>
 
@@ -13,5 +12,3 @@ namespace limitree::redis {
 Failure failure_of(std::string_view error_reply);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_COMMON_ERROR_REPLY_HPP

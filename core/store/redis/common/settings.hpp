@@ -1,7 +1,6 @@
 // What a Redis store has beyond what every remote store has.
 
-#ifndef LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP
-#define LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ struct Settings : remote::Settings {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_COMMON_SETTINGS_HPP

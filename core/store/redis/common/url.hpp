@@ -9,8 +9,7 @@
 // "redis" and "valkeys" for "rediss" in each.  Users and passwords are
 // percent-decoded.  IPv6 addresses stand in brackets.
 
-#ifndef LIMITREE_STORE_REDIS_COMMON_URL_HPP
-#define LIMITREE_STORE_REDIS_COMMON_URL_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -47,5 +46,3 @@ bool is_redis_url(std::string_view text);
 Result<Url> parse_url(std::string_view text);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_COMMON_URL_HPP

@@ -13,8 +13,7 @@
 // cluster.  They are charged first: they deny more often, and what cannot be
 // given back wears off soonest.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP
-#define LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -107,5 +106,3 @@ class DecideTask final : public Task {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_DRIVERS_DECIDE_TASK_HPP

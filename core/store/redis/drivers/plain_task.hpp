@@ -1,8 +1,7 @@
 // Commands whose answers need no judgement, one after the other: forgetting
 // buckets, asking whether a server is there.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP
-#define LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP
+#pragma once
 
 #include <string>
 #include <utility>
@@ -62,5 +61,3 @@ class PlainTask final : public Task {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_DRIVERS_PLAIN_TASK_HPP

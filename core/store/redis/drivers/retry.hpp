@@ -1,7 +1,6 @@
 // Whether a command is sent to Redis again, and where.
 
-#ifndef LIMITREE_STORE_REDIS_DRIVERS_RETRY_HPP
-#define LIMITREE_STORE_REDIS_DRIVERS_RETRY_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -40,5 +39,3 @@ class Retry {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_DRIVERS_RETRY_HPP

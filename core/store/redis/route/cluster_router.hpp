@@ -7,8 +7,7 @@
 //
 // Replicas are asked for the map, but for nothing else.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_CLUSTER_ROUTER_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_CLUSTER_ROUTER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -70,5 +69,3 @@ class ClusterRouter final : public DiscoveringRouter {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_CLUSTER_ROUTER_HPP

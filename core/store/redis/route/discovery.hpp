@@ -1,7 +1,6 @@
 // What the routers share that ask servers where the others are.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_DISCOVERY_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_DISCOVERY_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -173,5 +172,3 @@ class DiscoveringRouter::Discovery : public Task {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_DISCOVERY_HPP

@@ -1,7 +1,6 @@
 // The router for the topology of a Redis store.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_MAKE_ROUTER_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_MAKE_ROUTER_HPP
+#pragma once
 
 #include <memory>
 
@@ -15,5 +14,3 @@ namespace limitree::redis {
 std::unique_ptr<Router> make_router(const Settings& settings, Traffic* traffic);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_MAKE_ROUTER_HPP

@@ -10,8 +10,7 @@
 // in turn.  When most of those that were heard name another server, the next
 // call asks again.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_SENTINEL_ROUTER_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_SENTINEL_ROUTER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -85,5 +84,3 @@ class SentinelRouter final : public DiscoveringRouter {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_SENTINEL_ROUTER_HPP

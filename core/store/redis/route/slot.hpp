@@ -1,7 +1,6 @@
 // The slots of a Redis Cluster.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_SLOT_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_SLOT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -15,5 +14,3 @@ inline constexpr std::int32_t kSlots = 16384;
 std::int32_t slot_of(std::string_view key);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_SLOT_HPP

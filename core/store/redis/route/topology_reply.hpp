@@ -4,8 +4,7 @@
 // trusted: a reply that does not have the expected shape throughout is
 // rejected.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -53,5 +52,3 @@ struct Redirect {
 std::optional<Redirect> parse_redirect(const redisReply& reply);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_TOPOLOGY_REPLY_HPP

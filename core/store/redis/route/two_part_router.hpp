@@ -1,8 +1,7 @@
 // The router of a store whose limits of a second are kept elsewhere: two
 // routers, each of which knows its own servers.
 
-#ifndef LIMITREE_STORE_REDIS_ROUTE_TWO_PART_ROUTER_HPP
-#define LIMITREE_STORE_REDIS_ROUTE_TWO_PART_ROUTER_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -43,5 +42,3 @@ class TwoPartRouter final : public Router {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_ROUTE_TWO_PART_ROUTER_HPP

@@ -12,8 +12,7 @@
 // the key lives at least.  A level that can hold units has more fields:
 // held_lua.hpp.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -85,5 +84,3 @@ class Call {
 std::string reset_command(const Address& address, bool holds = false);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_CALL_HPP

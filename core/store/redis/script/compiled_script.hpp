@@ -22,8 +22,7 @@
 // clock stepped back), every request that meets the bucket stores what it
 // counts for now, whatever else becomes of it.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -71,5 +70,3 @@ class Scripts {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_COMPILED_SCRIPT_HPP

@@ -7,8 +7,7 @@
 // double holds all up to the year 2255; `now` is rounded down, <up> is rounded
 // up, for what is held against the caller.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_FRAGMENTS_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_FRAGMENTS_HPP
+#pragma once
 
 #include <string_view>
 
@@ -61,5 +60,3 @@ const Fragments& fragments_of(Kind kind);
 void set_fragments(Kind kind, bool small, LuaNames* names);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_FRAGMENTS_HPP

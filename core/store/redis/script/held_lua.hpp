@@ -23,8 +23,7 @@
 // A page is made when there is no room in another.  Pages that have become
 // small are joined, so that on average a page has 12 holds at least.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_HELD_LUA_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_HELD_LUA_HPP
+#pragma once
 
 #include <string_view>
 
@@ -52,5 +51,3 @@ extern const std::string_view kRead;
 std::string_view rule_of(Kind kind);
 
 }  // namespace limitree::redis::held
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_HELD_LUA_HPP

@@ -1,7 +1,6 @@
 // level_numbers.hpp for limits with `hold`.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_HELD_NUMBERS_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_HELD_NUMBERS_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -38,5 +37,3 @@ bool read_held(const Plan& plan, const Level& level, const Demand& demand,
                ReplyNumbers* words, Usage* usage);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_HELD_NUMBERS_HPP

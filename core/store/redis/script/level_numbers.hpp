@@ -1,8 +1,7 @@
 // What a script gets for a level, numbers of its limit and of the request, and
 // what its reply means.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -113,5 +112,3 @@ bool read_usage(const Plan& plan, const Level& level, std::string_view word,
                 Instant now, Usage* usage);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_LEVEL_NUMBERS_HPP

@@ -1,7 +1,6 @@
 // Texts of Lua, made of pieces.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -36,5 +35,3 @@ std::string numbered(std::string_view before, std::size_t first,
 std::string quoted_lua(std::string_view text);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_LUA_TEXT_HPP

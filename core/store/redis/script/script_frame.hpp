@@ -4,8 +4,7 @@
 // script_writer.cpp puts them together.  What an algorithm does between them is
 // in fragments.hpp, which also explains $name and <name>.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -297,5 +296,3 @@ inline std::string library_of(std::string_view text) {
 }
 
 }  // namespace limitree::redis::frame
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_FRAME_HPP

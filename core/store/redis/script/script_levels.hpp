@@ -1,8 +1,7 @@
 // Walks over the levels of a request one after the other, or in Layout::kLoop
 // writes loops over any levels, and knows what their names stand for.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_LEVELS_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_LEVELS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -255,5 +254,3 @@ class ScriptLevels {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_LEVELS_HPP

@@ -1,7 +1,6 @@
 // Numbers in the arguments and the replies of scripts.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_NUMBERS_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_NUMBERS_HPP
+#pragma once
 
 #include <array>
 #include <charconv>
@@ -65,5 +64,3 @@ class ReplyNumbers {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_NUMBERS_HPP

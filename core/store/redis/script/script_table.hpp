@@ -1,8 +1,7 @@
 // Scripts, found by what they are made of: a table that only grows, so that it
 // needs no lock.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_TABLE_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_TABLE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -66,5 +65,3 @@ class ScriptTable {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_TABLE_HPP

@@ -1,7 +1,6 @@
 // Writes the texts of compiled_script.hpp.
 
-#ifndef LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_WRITER_HPP
-#define LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_WRITER_HPP
+#pragma once
 
 #include <string>
 
@@ -19,5 +18,3 @@ std::string write_script(const Plan& plan, const Families& families,
                          bool callers_clock, Layout layout, bool several);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_SCRIPT_SCRIPT_WRITER_HPP

@@ -1,8 +1,7 @@
 // What a client of the host says about a command, as what a connection of our
 // own would have said.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_CLIENT_REPLY_HPP
-#define LIMITREE_STORE_REDIS_WIRE_CLIENT_REPLY_HPP
+#pragma once
 
 #include "store/redis/common/remote.hpp"
 #include "store/remote/wire/command.hpp"
@@ -13,5 +12,3 @@ namespace limitree::redis {
 Outcome outcome_of(const ClientReply& reply);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_WIRE_CLIENT_REPLY_HPP

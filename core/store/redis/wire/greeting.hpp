@@ -1,8 +1,7 @@
 // How a connection introduces itself: AUTH, SELECT and CLIENT SETNAME, sent
 // together before the first command of a caller.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_GREETING_HPP
-#define LIMITREE_STORE_REDIS_WIRE_GREETING_HPP
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -46,5 +45,3 @@ class Greeting {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_WIRE_GREETING_HPP

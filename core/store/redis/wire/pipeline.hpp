@@ -5,8 +5,7 @@
 // Commands that can be joined are gathered until the socket takes bytes, and
 // put together then.  Replies come in the order of the outbox.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_PIPELINE_HPP
-#define LIMITREE_STORE_REDIS_WIRE_PIPELINE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -194,5 +193,3 @@ class Pipeline {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_WIRE_PIPELINE_HPP

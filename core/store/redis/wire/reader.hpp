@@ -5,8 +5,7 @@
 //
 // RESP2 only, which is what is spoken unless HELLO asks for more.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_READER_HPP
-#define LIMITREE_STORE_REDIS_WIRE_READER_HPP
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -59,5 +58,3 @@ class Reader {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_WIRE_READER_HPP

@@ -1,7 +1,6 @@
 // The protocol of Redis on one connection.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_REDIS_DIALOG_HPP
-#define LIMITREE_STORE_REDIS_WIRE_REDIS_DIALOG_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -66,5 +65,3 @@ class RedisProtocol final : public Protocol {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_WIRE_REDIS_DIALOG_HPP

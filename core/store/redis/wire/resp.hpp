@@ -1,7 +1,6 @@
 // Commands and replies of Redis.
 
-#ifndef LIMITREE_STORE_REDIS_WIRE_RESP_HPP
-#define LIMITREE_STORE_REDIS_WIRE_RESP_HPP
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -46,5 +45,3 @@ void append_word(std::int64_t number, std::string* out);
 void end_word(std::size_t start, std::string* out);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_STORE_REDIS_WIRE_RESP_HPP

@@ -1,8 +1,7 @@
 // What can go wrong between us and a server, each with its name and the
 // reaction it calls for; see docs/redis.md and docs/memcached.md.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_FAILURE_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_FAILURE_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -76,5 +75,3 @@ Status to_status(Failure failure, std::string_view where,
                  std::string_view detail);
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_FAILURE_HPP

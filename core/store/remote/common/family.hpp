@@ -1,8 +1,7 @@
 // Families: which levels of a plan share a key, and what they are called.
 // call.hpp has the rules.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_FAMILY_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_FAMILY_HPP
+#pragma once
 
 #include <cstdint>
 #include <span>
@@ -63,5 +62,3 @@ class Families {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_FAMILY_HPP

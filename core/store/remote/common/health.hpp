@@ -20,8 +20,7 @@
 //
 // May be used from several threads at once.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_HEALTH_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_HEALTH_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -76,5 +75,3 @@ class Health {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_HEALTH_HPP

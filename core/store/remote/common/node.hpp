@@ -4,8 +4,7 @@
 // A node does no I/O.  A router decides which node a command goes to, and the
 // drivers keep the connections to it.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_NODE_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_NODE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -74,5 +73,3 @@ class Node {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_NODE_HPP

@@ -1,7 +1,6 @@
 // What every connection of a store has in common.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_SETTINGS_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_SETTINGS_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -40,5 +39,3 @@ struct Settings {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_SETTINGS_HPP

@@ -1,7 +1,6 @@
 // What has passed between a store and its servers, counted.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_TRAFFIC_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_TRAFFIC_HPP
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -59,5 +58,3 @@ struct Traffic {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_TRAFFIC_HPP

@@ -3,8 +3,7 @@
 // Messages show text of a URL only where it cannot be part of a password that
 // was not encoded correctly.
 
-#ifndef LIMITREE_STORE_REMOTE_COMMON_URL_PARTS_HPP
-#define LIMITREE_STORE_REMOTE_COMMON_URL_PARTS_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -66,5 +65,3 @@ Status read_socket_path(const UrlParts& parts, std::string_view scheme,
                         std::vector<Endpoint>* endpoints);
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_COMMON_URL_PARTS_HPP

@@ -1,8 +1,7 @@
 // What both drivers do with one attempt to carry out a command: they check its
 // reply and report it.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_ATTEMPT_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_ATTEMPT_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -47,5 +46,3 @@ Outcome no_route(const Status& failure);
 Status failure_of(const Outcome& outcome, std::string_view where);
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_ATTEMPT_HPP

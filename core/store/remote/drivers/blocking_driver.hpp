@@ -1,7 +1,6 @@
 // Drives tasks for callers that block.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_BLOCKING_DRIVER_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_BLOCKING_DRIVER_HPP
+#pragma once
 
 #include <array>
 #include <mutex>
@@ -66,5 +65,3 @@ class BlockingDriver {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_BLOCKING_DRIVER_HPP

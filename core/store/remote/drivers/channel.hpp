@@ -1,7 +1,6 @@
 // One connection, shared by threads that block: see connection_pool.hpp.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_CHANNEL_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_CHANNEL_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -96,5 +95,3 @@ class alignas(64) Channel {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_CHANNEL_HPP

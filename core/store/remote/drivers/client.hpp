@@ -6,8 +6,7 @@
 //
 // May be used from several threads at once.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_CLIENT_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_CLIENT_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -99,5 +98,3 @@ class Client {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_CLIENT_HPP

@@ -4,8 +4,7 @@
 // one: then it calls run() after it has started something or given an answer,
 // and when until_run() has passed.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_CLIENT_LOOP_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_CLIENT_LOOP_HPP
+#pragma once
 
 #include <atomic>
 #include <cstddef>
@@ -114,5 +113,3 @@ class ClientLoop final : public TaskLoop, private ForkGuard {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_CLIENT_LOOP_HPP

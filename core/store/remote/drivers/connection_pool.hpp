@@ -8,8 +8,7 @@
 // combining": Hendler, Incze, Shavit, Tzafrir, SPAA 2010).  A thread of our own
 // would cost two wake-ups for each command, more than the round trip.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_CONNECTION_POOL_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_CONNECTION_POOL_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -67,5 +66,3 @@ class ConnectionPool final : public Node::Pool {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_CONNECTION_POOL_HPP

@@ -5,8 +5,7 @@
 //
 // Not for several threads at once; the Loop sees to that.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_EVENT_DRIVER_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_EVENT_DRIVER_HPP
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -225,5 +224,3 @@ struct EventDriver::Link {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_EVENT_DRIVER_HPP

@@ -7,8 +7,7 @@
 // at the end of such a turn need not come back for that.  What one run()
 // finished is handed over in one call.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -99,5 +98,3 @@ class Loop final : public TaskLoop, private ForkGuard {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_LOOP_HPP

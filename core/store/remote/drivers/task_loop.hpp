@@ -1,7 +1,6 @@
 // A loop that carries tasks to their end for callers that do not block.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_TASK_LOOP_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_TASK_LOOP_HPP
+#pragma once
 
 #include <functional>
 #include <memory>
@@ -43,5 +42,3 @@ class TaskLoop : public StoreLoop {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_TASK_LOOP_HPP

@@ -1,7 +1,6 @@
 // How callers wait for their answers: until when, and how.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_WAITING_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_WAITING_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -165,5 +164,3 @@ class Look {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_WAITING_HPP

@@ -4,8 +4,7 @@
 // gone before it has been woken: set() is called while the sleeper is known to
 // be there, and what it returns needs only the address afterwards.
 
-#ifndef LIMITREE_STORE_REMOTE_DRIVERS_WAKEUP_HPP
-#define LIMITREE_STORE_REMOTE_DRIVERS_WAKEUP_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -57,5 +56,3 @@ class Wakeup {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_DRIVERS_WAKEUP_HPP

@@ -1,7 +1,6 @@
 // The nodes that a router has made so far, one for each endpoint.
 
-#ifndef LIMITREE_STORE_REMOTE_ROUTE_NODE_SET_HPP
-#define LIMITREE_STORE_REMOTE_ROUTE_NODE_SET_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -87,5 +86,3 @@ class NodeSet {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_ROUTE_NODE_SET_HPP

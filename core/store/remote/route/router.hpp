@@ -4,8 +4,7 @@
 // once.  It does no I/O itself: where it does not know, it hands out a task
 // that asks, and the caller's driver carries that out.
 
-#ifndef LIMITREE_STORE_REMOTE_ROUTE_ROUTER_HPP
-#define LIMITREE_STORE_REMOTE_ROUTE_ROUTER_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -82,5 +81,3 @@ class Router {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_ROUTE_ROUTER_HPP

@@ -14,8 +14,7 @@
 // outcome with Failure::kTimeout, and only kDone may follow it.  Only a
 // discovery may go on: each server that it asks gets a part of the time.
 
-#ifndef LIMITREE_STORE_REMOTE_ROUTE_TASK_HPP
-#define LIMITREE_STORE_REMOTE_ROUTE_TASK_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -78,5 +77,3 @@ class Task {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_ROUTE_TASK_HPP

@@ -1,7 +1,6 @@
 // A command on its way to a server, and what became of it.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_COMMAND_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_COMMAND_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -97,5 +96,3 @@ class Command {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_COMMAND_HPP

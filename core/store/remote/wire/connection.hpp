@@ -15,8 +15,7 @@
 //
 // Not for several threads at once.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_CONNECTION_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_CONNECTION_HPP
+#pragma once
 
 #include <algorithm>
 #include <chrono>
@@ -176,5 +175,3 @@ class Connection {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_CONNECTION_HPP

@@ -3,8 +3,7 @@
 //
 // Not for several threads at once.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_DIALOG_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_DIALOG_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -86,5 +85,3 @@ class Protocol {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_DIALOG_HPP

@@ -1,7 +1,6 @@
 // Bytes to be sent, and how far they have been.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_OUTBOX_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_OUTBOX_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -52,5 +51,3 @@ class Outbox {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_OUTBOX_HPP

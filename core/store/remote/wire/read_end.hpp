@@ -1,7 +1,6 @@
 // Where a thread waits for an answer while others use the connection.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_READ_END_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_READ_END_HPP
+#pragma once
 
 #include <chrono>
 
@@ -43,5 +42,3 @@ class ReadEnd {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_READ_END_HPP

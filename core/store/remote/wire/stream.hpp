@@ -1,7 +1,6 @@
 // Bytes to and from a server over a connected socket, in the clear or by TLS.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_STREAM_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_STREAM_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -54,5 +53,3 @@ class Stream {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_STREAM_HPP

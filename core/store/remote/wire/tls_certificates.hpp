@@ -1,8 +1,7 @@
 // What all TLS connections of a store share: which servers to trust, and who we
 // are.
 
-#ifndef LIMITREE_STORE_REMOTE_WIRE_TLS_CERTIFICATES_HPP
-#define LIMITREE_STORE_REMOTE_WIRE_TLS_CERTIFICATES_HPP
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -56,5 +55,3 @@ class TlsCertificates final : private ForkGuard {
 };
 
 }  // namespace limitree::remote
-
-#endif  // LIMITREE_STORE_REMOTE_WIRE_TLS_CERTIFICATES_HPP

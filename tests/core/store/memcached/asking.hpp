@@ -1,7 +1,6 @@
 // One request after another to a store, by a thread that waits or by a loop.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_MEMCACHED_ASKING_HPP
-#define LIMITREE_TESTS_CORE_STORE_MEMCACHED_ASKING_HPP
+#pragma once
 
 #include <chrono>
 #include <memory>
@@ -97,5 +96,3 @@ class Asker {
 };
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_TESTS_CORE_STORE_MEMCACHED_ASKING_HPP

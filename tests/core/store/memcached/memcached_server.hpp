@@ -1,7 +1,6 @@
 // Runs a memcached for a test: on a free port, until the object is destroyed.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_MEMCACHED_MEMCACHED_SERVER_HPP
-#define LIMITREE_TESTS_CORE_STORE_MEMCACHED_MEMCACHED_SERVER_HPP
+#pragma once
 
 #include <sys/types.h>
 
@@ -66,5 +65,3 @@ inline Settings store_settings(const std::string& url) {
 }
 
 }  // namespace limitree::memcached
-
-#endif  // LIMITREE_TESTS_CORE_STORE_MEMCACHED_MEMCACHED_SERVER_HPP

@@ -1,7 +1,6 @@
 // Waits for what other processes are about to do.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP
+#pragma once
 
 #include <chrono>
 #include <functional>
@@ -26,5 +25,3 @@ inline void await(const std::string& what,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_AWAIT_HPP

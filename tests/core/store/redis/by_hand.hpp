@@ -1,7 +1,6 @@
 // Runs a router's discovery with answers that a test has written down.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP
+#pragma once
 
 #include <map>
 #include <memory>
@@ -93,5 +92,3 @@ inline Settings settings_of(std::string_view url) {
 }
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_BY_HAND_HPP

@@ -1,8 +1,7 @@
 // A proxy between a client and a server that does what networks do: it delays,
 // splits, withholds or cuts off what the server sends.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_CHAOS_PROXY_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_CHAOS_PROXY_HPP
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -174,5 +173,3 @@ class ChaosProxy {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_CHAOS_PROXY_HPP

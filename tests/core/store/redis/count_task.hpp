@@ -1,7 +1,6 @@
 // Tasks that send one command, such as INCR, and keep the outcome of each call.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP
+#pragma once
 
 #include <initializer_list>
 #include <optional>
@@ -66,5 +65,3 @@ struct CountTask : KeyTask {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_COUNT_TASK_HPP

@@ -1,7 +1,6 @@
 // The ACL rights that docs/redis.md tells operators to grant.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_DOCUMENTED_RIGHTS_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_DOCUMENTED_RIGHTS_HPP
+#pragma once
 
 #include <fstream>
 #include <sstream>
@@ -50,5 +49,3 @@ inline std::string user_line(const std::string& heading,
 }
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_DOCUMENTED_RIGHTS_HPP

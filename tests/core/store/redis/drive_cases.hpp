@@ -1,8 +1,7 @@
 // What the tests of both drivers share: settings, commands whose answers show
 // which command they belong to, and a router that a test controls.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_DRIVERS_CASES_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_DRIVERS_CASES_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -232,5 +231,3 @@ class FakeRouter : public Router {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_DRIVERS_CASES_HPP

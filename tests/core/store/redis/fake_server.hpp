@@ -1,7 +1,6 @@
 // A server that follows a test's script, to see how its clients cope.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -99,5 +98,3 @@ class DeafServer {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_FAKE_SERVER_HPP

@@ -1,8 +1,7 @@
 // A fixture for failures of a real server: calls that return their outcome as
 // one word, and a check that no call outlives its deadline.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -81,5 +80,3 @@ class FaultsTest : public testing::Test {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_FAULTS_FIXTURE_HPP

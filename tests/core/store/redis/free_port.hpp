@@ -1,8 +1,7 @@
 // A port of 127.0.0.1 that stays reserved for a test while nothing listens on
 // it.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FREE_PORT_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_FREE_PORT_HPP
+#pragma once
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -77,5 +76,3 @@ class FreePort {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_FREE_PORT_HPP

@@ -1,8 +1,7 @@
 // The scripts for several requests ask the server for the time.  Here one gets
 // the time of a test, and its keys do not expire.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_FROZEN_SCRIPT_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_FROZEN_SCRIPT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -46,5 +45,3 @@ inline std::string frozen_script(const Plan& plan, const Families& families,
 }
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_FROZEN_SCRIPT_HPP

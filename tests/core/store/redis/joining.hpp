@@ -1,7 +1,6 @@
 // Commands that may be joined, with keys k0, k1 and so on.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_JOINING_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_JOINING_HPP
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -49,5 +48,3 @@ class JoiningCommands {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_JOINING_HPP

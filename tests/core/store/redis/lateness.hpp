@@ -1,7 +1,6 @@
 // Measures how late a busy machine runs threads, so that tests can subtract it.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP
+#pragma once
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -119,5 +118,3 @@ class ProcessorWaits {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_LATENESS_HPP

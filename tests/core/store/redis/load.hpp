@@ -1,7 +1,6 @@
 // Threads that keep counting on servers while a test disturbs the servers.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP
+#pragma once
 
 #include <atomic>
 #include <chrono>
@@ -149,5 +148,3 @@ class Load {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_LOAD_HPP

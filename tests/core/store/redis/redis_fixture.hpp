@@ -2,8 +2,7 @@
 // settings of one more store, with its own key prefix, on a server that the
 // whole suite shares.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP
+#pragma once
 
 #include <memory>
 
@@ -39,5 +38,3 @@ class CachedFixture {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_FIXTURE_HPP

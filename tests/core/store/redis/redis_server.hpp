@@ -1,8 +1,7 @@
 // Runs a redis-server for a test: in a temporary folder, on a free port, until
 // the object is destroyed.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_SERVER_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_SERVER_HPP
+#pragma once
 
 #include <hiredis/hiredis.h>
 #include <sys/types.h>
@@ -94,5 +93,3 @@ class RedisServer {
 void make_certificates(const std::string& folder);
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_REDIS_SERVER_HPP

@@ -1,7 +1,6 @@
 // Parses replies in RESP, as a server writes them.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP
+#pragma once
 
 #include <memory>
 #include <stdexcept>
@@ -27,5 +26,3 @@ inline Reply reply_of(std::string_view resp) {
 }
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_RESP_TEXT_HPP

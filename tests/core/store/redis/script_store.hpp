@@ -1,8 +1,7 @@
 // A minimal Redis store, to test the scripts alone: one blocking connection, no
 // deadline, no retry.  It uses each layout of the scripts in turn.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP
+#pragma once
 
 #include <hiredis/hiredis.h>
 
@@ -139,5 +138,3 @@ class ScriptStore : public Store {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_SCRIPT_STORE_HPP

@@ -1,7 +1,6 @@
 // Settings for a store that a test opens on its own server.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -30,5 +29,3 @@ inline Settings store_settings(const std::string& url) {
 }
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_STORE_SETTINGS_HPP

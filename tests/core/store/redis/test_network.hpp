@@ -1,8 +1,7 @@
 // Stands for another host: a network namespace, connected to ours by a virtual
 // cable that a test can cut.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TEST_NETWORK_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_TEST_NETWORK_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -58,5 +57,3 @@ class TestNetwork {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_TEST_NETWORK_HPP

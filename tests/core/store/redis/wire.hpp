@@ -1,8 +1,7 @@
 // What a test needs to use a Connection: commands that keep their outcome, and
 // functions that wait for it.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP
+#pragma once
 
 #include <poll.h>
 
@@ -123,5 +122,3 @@ inline std::string ask(Wire* connection,
 }
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_WIRE_HPP

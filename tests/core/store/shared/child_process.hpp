@@ -1,7 +1,6 @@
 // Processes of a test, and memory that they share with it.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_SHARED_CHILD_PROCESS_HPP
-#define LIMITREE_TESTS_CORE_STORE_SHARED_CHILD_PROCESS_HPP
+#pragma once
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -80,5 +79,3 @@ class CommonMemory {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_SHARED_CHILD_PROCESS_HPP

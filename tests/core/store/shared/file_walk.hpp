@@ -1,7 +1,6 @@
 // A walk over a file of shm:// that nobody else uses, for what cannot be.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_SHARED_FILE_WALK_HPP
-#define LIMITREE_TESTS_CORE_STORE_SHARED_FILE_WALK_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -120,5 +119,3 @@ inline std::vector<std::string> faults_in(SharedStore* store) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_SHARED_FILE_WALK_HPP

@@ -1,7 +1,6 @@
 // A file of shm:// in a folder of its own, and stores that open it.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_SHARED_SHARED_FILE_HPP
-#define LIMITREE_TESTS_CORE_STORE_SHARED_SHARED_FILE_HPP
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -71,5 +70,3 @@ inline std::string failure(Store* store, const Limit& limit,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_TESTS_CORE_STORE_SHARED_SHARED_FILE_HPP

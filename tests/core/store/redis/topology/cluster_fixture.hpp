@@ -1,7 +1,6 @@
 // A Redis Cluster of three primaries with a replica each.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_CLUSTER_FIXTURE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_CLUSTER_FIXTURE_HPP
+#pragma once
 
 #include <array>
 #include <memory>
@@ -65,5 +64,3 @@ class ClusterFixture {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_CLUSTER_FIXTURE_HPP

@@ -1,7 +1,6 @@
 // A primary with two replicas, and three sentinels that monitor them.
 
-#ifndef LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
-#define LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
+#pragma once
 
 #include <array>
 #include <memory>
@@ -70,5 +69,3 @@ class SentinelFixture {
 };
 
 }  // namespace limitree::redis
-
-#endif  // LIMITREE_TESTS_CORE_STORE_REDIS_TOPOLOGY_SENTINEL_FIXTURE_HPP
