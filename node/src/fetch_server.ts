@@ -4,15 +4,16 @@ import type { Cost } from './cost.js';
 import { StoreError } from './errors.js';
 import { isOpen } from './reservation.js';
 import { Answers, UNAVAILABLE } from './web/answer.js';
-import type { Body } from './web/answer.js';
-import { answerOf, watched, withHeaders } from './web/fetch_body.js';
+import {
+  answerOf, toNobody, toResponse, watched, withHeaders,
+} from './web/fetch_body.js';
 import { connectionOf } from './web/fetch_peer.js';
 import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { ipOfPeer } from './web/peer.js';
+import { ipOfPeer, trustOfNobody } from './web/peer.js';
 import type { Server } from './web/subject.js';
 
 /**
@@ -53,17 +54,8 @@ export interface RateLimit<B = unknown> extends Controls {
   infoOf(request: Request): RateLimitInfo | undefined;
 }
 
-/** The status that nginx uses; nobody receives it. */
-const CLIENT_HAS_GONE = 499;
-
 /** What a handler that has thrown is taken for. */
 const FAILED = 500;
-
-function toResponse(body: Body, status: number): Response {
-  return new Response(body.text, {
-    status,
-    headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
-}
 
 /** What runtimes have passed beside requests that are being handled. */
 class Places<B> implements Server<Request, B> {
@@ -79,9 +71,7 @@ class Places<B> implements Server<Request, B> {
   }
 
   trustOf(request: Request) {
-    return { headers: this.requestOf(request)!.headers, believes: false,
-             believesAll: false,
-             advice: 'give clientIp: clientIp({trustedProxies: [...]})' };
+    return trustOfNobody(this.requestOf(request).headers);
   }
 
   requestOf(request: Request) {
@@ -142,9 +132,7 @@ export function rateLimit<B = unknown>(
       return info.decision.limited ? await deny(request, where as B, info)
         : undefined;
     } catch (error) {
-      if (gate.hasGone(request, where as B)) {
-        return new Response(null, { status: CLIENT_HAS_GONE });
-      }
+      if (gate.hasGone(request, where as B)) return toNobody();
       if (!(error instanceof StoreError)) throw error;
       const answer = toResponse(UNAVAILABLE, 503);
       return withHeaders(answer, { 'Retry-After': '1' });

@@ -10,14 +10,14 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { Headers } from './headers.js';
 import { isOpen } from './reservation.js';
 import { Answers, forFramework } from './web/answer.js';
-import { answerOf, watched } from './web/fetch_body.js';
+import { answerOf, toNobody, toResponse, watched } from './web/fetch_body.js';
 import { connectionOf, nodeOf } from './web/fetch_peer.js';
 import { Gate } from './web/gate.js';
 import type { Controls } from './web/gate.js';
 import { isFree } from './web/info.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { WebOptions } from './web/options.js';
-import { ipOfPeer } from './web/peer.js';
+import { ipOfPeer, trustOfNobody } from './web/peer.js';
 import type { Server } from './web/subject.js';
 
 export { canonicalIp, clientIp } from './address.js';
@@ -59,9 +59,7 @@ function requestOf({ env, req }: Context) {
 const HONO: Server<Context, undefined> = {
   options: ['handler', 'requestPropertyName'],
   ipOf: (context) => ipOfPeer(requestOf(context)),
-  trustOf: (context) => ({
-    headers: context.req.header(), believes: false, believesAll: false,
-    advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
+  trustOf: (context) => trustOfNobody(context.req.header()),
   requestOf,
   responseOf: (context) => nodeOf(context.env).outgoing,
   signalOf: ({ env, req }) => nodeOf(env).incoming !== undefined ? undefined
@@ -74,9 +72,6 @@ const HONO: Server<Context, undefined> = {
       : 'Hono has not made this request: use the middleware for your framework';
   },
 };
-
-/** The status that nginx uses; nobody receives it. */
-const CLIENT_HAS_GONE = 499;
 
 /** Adds to the answer; the fields of the draft are lists. */
 function addHeaders(context: Context, headers: Headers): void {
@@ -106,16 +101,14 @@ export function rateLimit(options: HonoOptions): RateLimit {
 
   async function deny(context: Context, info: RateLimitInfo) {
     if (handler !== undefined) return handler(context, info);
-    const body = await answers.bodyOf(info, context, undefined);
-    return new Response(body.text, {
-      status: answers.statusOf(info),
-      headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
+    return toResponse(await answers.bodyOf(info, context, undefined),
+                      answers.statusOf(info));
   }
 
   /** Returns any answer if the client has gone; otherwise throws. */
   function drop(context: Context, error: unknown): void {
     if (!gate.hasGone(context, undefined)) throw forFramework(error);
-    context.res = new Response(null, { status: CLIENT_HAS_GONE });
+    context.res = toNobody();
   }
 
   /** Runs the handlers; what they throw passes here if it is no Error. */

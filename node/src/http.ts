@@ -23,7 +23,7 @@ import type { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { ipOfPeer } from './web/peer.js';
+import { ofIncoming } from './web/peer.js';
 import { send, sendSoon, writeHeaders } from './web/response.js';
 import type { Server } from './web/subject.js';
 import { warnSeldom } from './web/warnings.js';
@@ -63,13 +63,7 @@ export interface RateLimit extends Controls {
 }
 
 const HTTP: Server<IncomingMessage, ServerResponse> = {
-  options: ['handler'],
-  ipOf: ipOfPeer,
-  trustOf: (request) => ({
-    headers: request.headers, believes: false, believesAll: false,
-    advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
-  requestOf: (request) => request.socket === undefined ? undefined : request,
-  responseOf: (_, response) => response,
+  ...ofIncoming, responseOf: (_, response) => response,
 };
 
 /**

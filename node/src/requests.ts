@@ -204,15 +204,10 @@ export class Requests {
     paths: PathList,
     options: AsyncCallOptions = NONE,
   ): Promise<Decision> {
-    try {
+    return this.later(() => {
       checkOptions(options, true);
-      if (options.signal?.aborted) return Promise.reject(options.signal.reason);
-      const call = callOfPaths(operation, paths, options);
-      return this.#isRemote ? this.#start(call, readDecision)
-        : Promise.resolve(this.now(call, readDecision));
-    } catch (error) {
-      return Promise.reject(error);
-    }
+      return callOfPaths(operation, paths, options);
+    }, readDecision);
   }
 
   /** Authorizes a user's action; undefined if it is allowed. */

@@ -24,7 +24,7 @@ import type { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';
-import { ipOfPeer } from './web/peer.js';
+import { ofIncoming } from './web/peer.js';
 import { refuse } from './web/refuse.js';
 import type { Server } from './web/subject.js';
 import { warnSeldom } from './web/warnings.js';
@@ -69,15 +69,8 @@ export interface MessageLimit<S extends Socket = Socket> extends Controls {
   (socket: S, request: IncomingMessage, onMessage: OnMessage): void;
 }
 
-const WS: Server<IncomingMessage, Socket> = {
-  options: ['handler'],
-  ipOf: ipOfPeer,
-  trustOf: (request) => ({
-    headers: request.headers, believes: false, believesAll: false,
-    advice: 'give clientIp: clientIp({trustedProxies: [...]})' }),
-  requestOf: (request) => request.socket === undefined ? undefined : request,
-  responseOf: () => undefined,
-};
+const WS: Server<IncomingMessage, Socket> =
+  { ...ofIncoming, responseOf: () => undefined };
 
 const NOT_FOR_MESSAGES: readonly string[] = [
   'message', 'statusCode', 'standardHeaders', 'legacyHeaders', 'headerNames'];

@@ -24,27 +24,8 @@ export class RateLimiterRes {
   }
 }
 
-/** A limiter that can stand in for another. */
-export interface RateLimiterLike {
-  readonly keyPrefix: string;
-  blockDuration: number;
-  execEvenly: boolean;
-  consume(key: Key, points?: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  penalty(key: Key, points?: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  reward(key: Key, points?: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  get(key: Key, options?: CallOptions): Promise<RateLimiterRes | null>;
-  set(key: Key, points: number, secDuration: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  block(key: Key, secDuration: number, options?: CallOptions):
-    Promise<RateLimiterRes>;
-  delete(key: Key, options?: CallOptions): Promise<boolean>;
-}
-
 /** For limiters of a program, which stand in for those of this package. */
-export abstract class RateLimiterCompatibleAbstract implements RateLimiterLike {
+export abstract class RateLimiterCompatibleAbstract {
   abstract readonly keyPrefix: string;
   abstract blockDuration: number;
   abstract execEvenly: boolean;
@@ -60,6 +41,38 @@ export abstract class RateLimiterCompatibleAbstract implements RateLimiterLike {
   abstract block(key: Key, secDuration: number, options?: CallOptions):
     Promise<RateLimiterRes>;
   abstract delete(key: Key, options?: CallOptions): Promise<boolean>;
+}
+
+/** A limiter that can stand in for another. */
+export interface RateLimiterLike extends RateLimiterCompatibleAbstract {}
+
+/** Passes on most calls to another limiter, if there is need. */
+export abstract class Asking {
+  /** Returns the answer of `call`, or another one. */
+  protected abstract ask(
+    key: Key, call: (limiter: RateLimiterLike) => Promise<RateLimiterRes>,
+  ): Promise<RateLimiterRes>;
+
+  consume(key: Key, points = 1, options: CallOptions = {}) {
+    return this.ask(key, (one) => one.consume(key, points, options));
+  }
+
+  penalty(key: Key, points = 1, options: CallOptions = {}) {
+    return this.ask(key, (one) => one.penalty(key, points, options));
+  }
+
+  reward(key: Key, points = 1, options: CallOptions = {}) {
+    return this.ask(key, (one) => one.reward(key, points, options));
+  }
+
+  set(key: Key, points: number, secDuration: number,
+      options: CallOptions = {}) {
+    return this.ask(key, (one) => one.set(key, points, secDuration, options));
+  }
+
+  block(key: Key, secDuration: number, options: CallOptions = {}) {
+    return this.ask(key, (one) => one.block(key, secDuration, options));
+  }
 }
 
 export type Key = string | number;

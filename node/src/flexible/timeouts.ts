@@ -1,7 +1,7 @@
 // A limiter whose answers come in time, or not at all.
 
 import { shown } from '../words.js';
-import { RateLimiterRes, isLimiter } from './result.js';
+import { Asking, RateLimiterRes, isLimiter } from './result.js';
 import type { CallOptions, Key, RateLimiterLike } from './result.js';
 
 export interface TimeoutsOptions {
@@ -21,7 +21,7 @@ function insuranceOf(limiter: RateLimiterLike): RateLimiterLike | undefined {
 }
 
 /** Rejects, or asks the insurance, when a limiter takes too long. */
-export class RLWrapperTimeouts implements RateLimiterLike {
+export class RLWrapperTimeouts extends Asking implements RateLimiterLike {
   readonly keyPrefix: string;
   blockDuration = 0;
   execEvenly = false;
@@ -30,6 +30,7 @@ export class RLWrapperTimeouts implements RateLimiterLike {
   readonly timeoutMs: number;
 
   constructor(options: TimeoutsOptions) {
+    super();
     const { limiter, timeoutMs = 0, keyPrefix = 'rlflx' } = options ?? {};
     if (!isLimiter(limiter)) {
       throw new TypeError(`limiter must be a limiter, is ${shown(limiter)}`);
@@ -50,7 +51,9 @@ export class RLWrapperTimeouts implements RateLimiterLike {
   }
 
   /** What a call of the limiter answers, or else one of the insurance. */
-  async #ask<T>(call: (limiter: RateLimiterLike) => Promise<T>): Promise<T> {
+  protected async ask<T>(
+    _: Key, call: (limiter: RateLimiterLike) => Promise<T>,
+  ): Promise<T> {
     try {
       return await this.#inTime(call(this.limiter));
     } catch (error) {
@@ -68,32 +71,11 @@ export class RLWrapperTimeouts implements RateLimiterLike {
     });
   }
 
-  consume(key: Key, points = 1, options: CallOptions = {}) {
-    return this.#ask((one) => one.consume(key, points, options));
-  }
-
-  penalty(key: Key, points = 1, options: CallOptions = {}) {
-    return this.#ask((one) => one.penalty(key, points, options));
-  }
-
-  reward(key: Key, points = 1, options: CallOptions = {}) {
-    return this.#ask((one) => one.reward(key, points, options));
-  }
-
   get(key: Key, options: CallOptions = {}) {
-    return this.#ask((one) => one.get(key, options));
-  }
-
-  set(key: Key, points: number, secDuration: number,
-      options: CallOptions = {}) {
-    return this.#ask((one) => one.set(key, points, secDuration, options));
-  }
-
-  block(key: Key, secDuration: number, options: CallOptions = {}) {
-    return this.#ask((one) => one.block(key, secDuration, options));
+    return this.ask(key, (one) => one.get(key, options));
   }
 
   delete(key: Key, options: CallOptions = {}) {
-    return this.#ask((one) => one.delete(key, options));
+    return this.ask(key, (one) => one.delete(key, options));
   }
 }

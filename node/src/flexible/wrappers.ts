@@ -1,7 +1,7 @@
 // Limiters made of other limiters.
 
 import { shown } from '../words.js';
-import { RateLimiterRes, isLimiter } from './result.js';
+import { Asking, RateLimiterRes, isLimiter } from './result.js';
 import type { CallOptions, Key, RateLimiterLike } from './result.js';
 
 /** The answers of several limiters, by their keyPrefix. */
@@ -120,7 +120,8 @@ export interface BlackAndWhiteOptions {
 const NO_KEYS = () => false;
 
 /** Keys that are always denied, and keys that are never. */
-export class RLWrapperBlackAndWhite implements RateLimiterLike {
+export class RLWrapperBlackAndWhite
+  extends Asking implements RateLimiterLike {
   readonly #limiter: RateLimiterLike;
   readonly #black: ReadonlySet<Key>;
   readonly #white: ReadonlySet<Key>;
@@ -129,6 +130,7 @@ export class RLWrapperBlackAndWhite implements RateLimiterLike {
   readonly #runsAnyway: boolean;
 
   constructor(options: BlackAndWhiteOptions) {
+    super();
     const { limiter, isBlackListed = NO_KEYS, isWhiteListed = NO_KEYS } =
       options ?? {};
     if (!isLimiter(limiter)) throw new Error('limiter is not set');
@@ -193,17 +195,15 @@ export class RLWrapperBlackAndWhite implements RateLimiterLike {
     return listed;
   }
 
-  consume(key: Key, points = 1, options: CallOptions = {}) {
+  protected ask(
+    key: Key, call: (limiter: RateLimiterLike) => Promise<RateLimiterRes>,
+  ): Promise<RateLimiterRes> {
+    return this.#run(key, () => call(this.#limiter));
+  }
+
+  override consume(key: Key, points = 1, options: CallOptions = {}) {
     return this.#run(
       key, () => this.#limiter.consume(key, points, options), true);
-  }
-
-  penalty(key: Key, points = 1, options: CallOptions = {}) {
-    return this.#run(key, () => this.#limiter.penalty(key, points, options));
-  }
-
-  reward(key: Key, points = 1, options: CallOptions = {}) {
-    return this.#run(key, () => this.#limiter.reward(key, points, options));
   }
 
   async get(
@@ -212,16 +212,6 @@ export class RLWrapperBlackAndWhite implements RateLimiterLike {
   ): Promise<RateLimiterRes | null> {
     return this.#runsAnyway ? this.#limiter.get(key, options)
       : this.#run(key, () => this.#limiter.get(key, options));
-  }
-
-  set(key: Key, points: number, secDuration: number,
-      options: CallOptions = {}) {
-    return this.#run(
-      key, () => this.#limiter.set(key, points, secDuration, options));
-  }
-
-  block(key: Key, secDuration: number, options: CallOptions = {}) {
-    return this.#run(key, () => this.#limiter.block(key, secDuration, options));
   }
 
   delete(key: Key, options: CallOptions = {}): Promise<boolean> {

@@ -1,7 +1,20 @@
 // Responses of the class Response: when their body has ended, and more headers.
 
 import type { Headers } from '../headers.js';
+import type { Body } from './answer.js';
 import type { Answer, Ended } from './ending.js';
+
+/** The response with a body that is not kept. */
+export function toResponse(body: Body, status: number): Response {
+  return new Response(body.text, {
+    status,
+    headers: { 'Content-Type': body.type, 'Cache-Control': 'no-store' } });
+}
+
+/** The response that nobody receives, with the status that nginx uses. */
+export function toNobody(): Response {
+  return new Response(null, { status: 499 });
+}
 
 /** A response, for those who look for one of Node.js. */
 export function answerOf(response: Response): Answer {

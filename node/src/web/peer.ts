@@ -1,6 +1,8 @@
 // The connection of a request: whether the client is still there, and why the
 // client has no address.
 
+import type { IncomingMessage } from 'node:http';
+
 import { clientIp } from '../address.js';
 import type { IpRequest } from '../address.js';
 
@@ -22,6 +24,21 @@ export function ipOfPeer(request: IpRequest | undefined): string | undefined {
   const address = peerOf(request)?.remoteAddress;
   return address === undefined ? undefined : peer.of(address);
 }
+
+/** What a server says that believes no proxy. */
+export function trustOfNobody(headers: IpRequest['headers']) {
+  return { headers, believes: false, believesAll: false,
+           advice: 'give clientIp: clientIp({trustedProxies: [...]})' };
+}
+
+/** What servers of requests of node:http have in common. */
+export const ofIncoming = {
+  options: ['handler'],
+  ipOf: ipOfPeer,
+  trustOf: (request: IncomingMessage) => trustOfNobody(request.headers),
+  requestOf: (request: IncomingMessage) =>
+    request.socket === undefined ? undefined : request,
+};
 
 /** Whether the client has gone, so that nobody waits for an answer. */
 export function hasGone(request: IpRequest | undefined): boolean {
