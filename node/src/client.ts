@@ -4,8 +4,7 @@
 import { invalidArgument } from './errors.js';
 import { checkRuntime, textOfOptions } from './limits.js';
 import type { Functions } from './native.js';
-import { shownStore } from './stores.js';
-import type { ClientStore } from './stores.js';
+import { shownStore, type ClientStore } from './stores.js';
 import { checkNames, shown } from './words.js';
 
 type Word = string | Uint8Array;

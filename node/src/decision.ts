@@ -7,8 +7,7 @@ import type {
 import { invalidArgument } from './errors.js';
 import type { Names } from './names.js';
 import * as at from './layout.js';
-import { native } from './native.js';
-import type { Mode, Source } from './native.js';
+import { native, type Mode, type Source } from './native.js';
 import { ceilSeconds, toMs, waitSeconds } from './time.js';
 import { shown } from './words.js';
 

@@ -17,8 +17,7 @@
 import { canonicalIp } from './address.js';
 import { rateLimit as limitExpress } from './express.js';
 import type { ExpressOptions, RateLimit } from './express.js';
-import { CHECKS } from './web/warnings.js';
-import type { Validate } from './web/warnings.js';
+import { CHECKS, type Validate } from './web/warnings.js';
 
 export { canonicalIp, clientIp, RateLimitInfo } from './express.js';
 export type {

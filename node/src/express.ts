@@ -8,8 +8,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
 import { Answers, forFramework } from './web/answer.js';
-import { Gate } from './web/gate.js';
-import type { Controls } from './web/gate.js';
+import { Gate, type Controls } from './web/gate.js';
 import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';

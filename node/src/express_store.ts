@@ -6,8 +6,7 @@ import type {
 } from 'express-rate-limit';
 
 import { checkLimiterStore } from './client.js';
-import { timeOf, wholeMs } from './clock.js';
-import type { Clock } from './clock.js';
+import { timeOf, wholeMs, type Clock } from './clock.js';
 import type { Decision } from './decision.js';
 import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import * as at from './layout.js';

@@ -6,15 +6,12 @@ import type {
 
 import {
   OF_STORE, PLUGIN_NAMES, ROUTE_NAMES, checkHook, contextOf, renamed,
-} from './fastify_options.js';
-import type {
-  FastifyOptions, FastifyRouteOptions, Hook, Options,
+  type FastifyOptions, type FastifyRouteOptions, type Hook, type Options,
 } from './fastify_options.js';
 import { FastifyStore } from './fastify_store.js';
 import type { Segment } from './paths.js';
 import { Answers, forFramework } from './web/answer.js';
-import { Gate } from './web/gate.js';
-import type { KeyControls } from './web/gate.js';
+import { Gate, type KeyControls } from './web/gate.js';
 import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
 import { checkNames, storeOptionsOf } from './web/options.js';

@@ -6,8 +6,7 @@ import type {
 
 import type {
   FastifyOptions, FastifyRouteOptions, Hook } from './fastify_options.js';
-import { Plugin } from './fastify_plugin.js';
-import type { Placed } from './fastify_plugin.js';
+import { Plugin, type Placed } from './fastify_plugin.js';
 import { refuse } from './web/refuse.js';
 import { warnOnce } from './web/warnings.js';
 

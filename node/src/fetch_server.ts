@@ -8,8 +8,7 @@ import {
   answerOf, toNobody, toResponse, watched, withHeaders,
 } from './web/fetch_body.js';
 import { connectionOf } from './web/fetch_peer.js';
-import { Gate } from './web/gate.js';
-import type { Controls } from './web/gate.js';
+import { Gate, type Controls } from './web/gate.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { Maybe } from './web/maybe.js';
 import type { WebOptions } from './web/options.js';

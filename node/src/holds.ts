@@ -2,8 +2,7 @@
 
 import { NONE, checkOptions } from './call_options.js';
 import type { AsyncReserveOptions, ReserveOptions } from './call_options.js';
-import { usedOf } from './cost.js';
-import type { Cost, Units } from './cost.js';
+import { usedOf, type Cost, type Units } from './cost.js';
 import type { Read } from './delivery.js';
 import { ConfigError, invalidArgument } from './errors.js';
 import * as at from './layout.js';
@@ -12,8 +11,7 @@ import { native } from './native.js';
 import type { Path, PathList } from './paths.js';
 import { callOfPath, callOfPaths } from './requests.js';
 import type { Call, Requests } from './requests.js';
-import { Reservation } from './reservation.js';
-import type { Holder } from './reservation.js';
+import { Reservation, type Holder } from './reservation.js';
 import { shown } from './words.js';
 
 const numbers = native.numbers;

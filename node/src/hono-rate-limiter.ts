@@ -9,8 +9,7 @@
 
 import type { Context, Next } from 'hono';
 
-import { rateLimit } from './hono.js';
-import type { HonoOptions, RateLimit } from './hono.js';
+import { rateLimit, type HonoOptions, type RateLimit } from './hono.js';
 
 export {
   LimitreeStore, LimitreeStore as MemoryStore } from './express_store.js';

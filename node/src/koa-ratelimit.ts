@@ -8,16 +8,13 @@
 
 import type { Context, Next } from 'koa';
 
-import { storeOf } from './flexible/store_client.js';
-import type { StoreClient } from './flexible/store_client.js';
-import { rateLimit } from './koa.js';
-import type { KoaOptions, RateLimit } from './koa.js';
+import { storeOf, type StoreClient } from './flexible/store_client.js';
+import { rateLimit, type KoaOptions, type RateLimit } from './koa.js';
 import type { Segment } from './paths.js';
 import { wordsOf } from './time.js';
 import { shown } from './words.js';
 import type { RateLimitInfo } from './web/info.js';
-import { isPromise } from './web/maybe.js';
-import type { Maybe } from './web/maybe.js';
+import { isPromise, type Maybe } from './web/maybe.js';
 import { refuse } from './web/refuse.js';
 
 export { RateLimitInfo, canonicalIp, clientIp } from './koa.js';

@@ -9,8 +9,7 @@ import type { Context, Middleware, Next } from 'koa';
 
 import type { Headers } from './headers.js';
 import { Answers, forFramework } from './web/answer.js';
-import { Gate } from './web/gate.js';
-import type { Controls } from './web/gate.js';
+import { Gate, type Controls } from './web/gate.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { WebOptions } from './web/options.js';
 import { writeHeaders } from './web/response.js';

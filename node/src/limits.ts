@@ -2,8 +2,7 @@
 
 import { fs, path, url } from './builtins.js';
 import { ConfigError, invalidArgument } from './errors.js';
-import { native } from './native.js';
-import type { Functions } from './native.js';
+import { native, type Functions } from './native.js';
 import type { StoreName } from './stores.js';
 import { checkNames, shown } from './words.js';
 

@@ -3,8 +3,7 @@
 
 import { Decision, LIMITED, rowsOf } from './decision.js';
 import * as at from './layout.js';
-import { Name } from './names.js';
-import type { Names } from './names.js';
+import { Name, type Names } from './names.js';
 
 /** What is known about one limit. */
 export interface Made {

@@ -7,20 +7,16 @@
 
 import { NONE, checkOptions } from './call_options.js';
 import type { AsyncCallOptions, CallOptions } from './call_options.js';
-import { timeOf, writeTime } from './clock.js';
-import type { Clock } from './clock.js';
-import { costOf, unitsOf } from './cost.js';
-import type { Units } from './cost.js';
+import { timeOf, writeTime, type Clock } from './clock.js';
+import { costOf, unitsOf, type Units } from './cost.js';
 import { Decision, FORGOT, LIMITED, rowsOf } from './decision.js';
 import { PendingRequests, readDecision, startRequest } from './delivery.js';
 import type { Read, Signal } from './delivery.js';
-import { readRequest, responseOf } from './envoy.js';
-import type { EnvoyResponse } from './envoy.js';
+import { readRequest, responseOf, type EnvoyResponse } from './envoy.js';
 import { LimitreeError } from './errors.js';
 import * as at from './layout.js';
 import type { Names } from './names.js';
-import { closed, native } from './native.js';
-import type { Functions } from './native.js';
+import { closed, native, type Functions } from './native.js';
 import { checkArray, sizesOf } from './paths.js';
 import type { Path, PathList, Segment } from './paths.js';
 

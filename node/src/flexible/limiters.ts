@@ -6,8 +6,7 @@ import type { StoreOptions } from '../limits.js';
 import { shown } from '../words.js';
 import { BlockedKeys } from './blocked_keys.js';
 import { Counter } from './counter.js';
-import { storeOf } from './store_client.js';
-import type { StoreClient } from './store_client.js';
+import { storeOf, type StoreClient } from './store_client.js';
 import {
   RateLimiterCompatibleAbstract, RateLimiterRes, isLimiter } from './result.js';
 import type { CallOptions, Key, RateLimiterLike } from './result.js';

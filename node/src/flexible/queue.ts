@@ -1,8 +1,7 @@
 // Callers that wait for their points, first come, first served.
 
 import { shown } from '../words.js';
-import { RateLimiterRes } from './result.js';
-import type { Key } from './result.js';
+import { RateLimiterRes, type Key } from './result.js';
 
 /** The limiters that a queue can wait for: also BurstyRateLimiter. */
 export interface Queueable {

@@ -1,7 +1,6 @@
 // What classes and methods say about their limits.
 
-import { readRoute } from './options.js';
-import type { RouteLimits, Skipped } from './options.js';
+import { readRoute, type RouteLimits, type Skipped } from './options.js';
 import type { Said } from './routes.js';
 
 const SAID = 'limitree:said';

@@ -5,14 +5,11 @@ import type { CanActivate, ExecutionContext } from '@nestjs/common' with {
 import type { ServerResponse } from 'node:http';
 
 import { StoreError, invalidArgument } from '../errors.js';
-import { forFramework } from '../web/answer.js';
-import type { Body } from '../web/answer.js';
-import { startOver } from '../web/info.js';
-import type { RateLimitInfo } from '../web/info.js';
+import { forFramework, type Body } from '../web/answer.js';
+import { startOver, type RateLimitInfo } from '../web/info.js';
 import { writeHeaders } from '../web/response.js';
 import { common, wsException } from './packages.js';
-import { answerOf } from './requests.js';
-import type { NestRequest, NestResponse } from './requests.js';
+import { answerOf, type NestRequest, type NestResponse } from './requests.js';
 import type { Placed } from './routes.js';
 import { LimitService } from './service.js';
 

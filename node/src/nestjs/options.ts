@@ -1,8 +1,7 @@
 // The options of the module, of classes and of methods, in one form.
 
-import type { WebOptions } from '../web/options.js';
+import { checkNames, storeOptionsOf, type WebOptions } from '../web/options.js';
 import type { RateLimitInfo } from '../web/info.js';
-import { checkNames, storeOptionsOf } from '../web/options.js';
 import { refuse } from '../web/refuse.js';
 import { PLAIN } from '../web/subject.js';
 import { shown } from '../words.js';

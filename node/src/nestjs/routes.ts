@@ -6,17 +6,14 @@ import { Answers } from '../web/answer.js';
 import { Gate } from '../web/gate.js';
 import { storeOptionsOf, webStoreOptionsOf } from '../web/options.js';
 import { isStore } from '../web/own_store.js';
-import { PlainTree } from '../web/plain_tree.js';
-import type { Node } from '../web/plain_tree.js';
+import { PlainTree, type Node } from '../web/plain_tree.js';
 import { refuse } from '../web/refuse.js';
-import { plainSubject, subjectOf } from '../web/subject.js';
-import type { Subject } from '../web/subject.js';
+import { plainSubject, subjectOf, type Subject } from '../web/subject.js';
 import { merged, readModule } from './options.js';
 import type {
   LimitModuleOptions, LimitOptions, Named, Skipped,
 } from './options.js';
-import { NEST } from './requests.js';
-import type { NestRequest, NestResponse } from './requests.js';
+import { NEST, type NestRequest, type NestResponse } from './requests.js';
 
 /** What a class or a method says. */
 export interface Said {

@@ -10,8 +10,7 @@ import { refuse } from '../web/refuse.js';
 import { saidBy } from './decorators.js';
 import type { LimitModuleOptions } from './options.js';
 import { common, core } from './packages.js';
-import { Routes } from './routes.js';
-import type { Placed } from './routes.js';
+import { Routes, type Placed } from './routes.js';
 
 /** The token of the options. */
 export const OPTIONS = 'limitree:options';

@@ -9,8 +9,7 @@ import { forFramework } from '../web/answer.js';
 import { Gate } from '../web/gate.js';
 import { checkStoreNames, webStoreOptionsOf } from '../web/options.js';
 import { PlainTree } from '../web/plain_tree.js';
-import { plainSubject } from '../web/subject.js';
-import type { Server } from '../web/subject.js';
+import { plainSubject, type Server } from '../web/subject.js';
 import type { Logger } from '../web/warnings.js';
 
 export interface StorageOptions extends StoreOptions {

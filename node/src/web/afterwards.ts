@@ -4,18 +4,14 @@
 import type { Cost } from '../cost.js';
 import { LimitreeError, StoreError } from '../errors.js';
 import { holdOf } from '../holds.js';
-import { endHeld, isOpen, whenOver } from '../reservation.js';
-import type { Reservation } from '../reservation.js';
+import { endHeld, isOpen, whenOver, type Reservation } from '../reservation.js';
 import { messageOf } from '../words.js';
-import { whenEnded } from './ending.js';
-import type { Answer } from './ending.js';
-import { isDeniedLater, isFree } from './info.js';
-import type { RateLimitInfo } from './info.js';
+import { whenEnded, type Answer } from './ending.js';
+import { isDeniedLater, isFree, type RateLimitInfo } from './info.js';
 import type { WebOptions } from './options.js';
 import type { Server } from './subject.js';
 import { keepHeaders, readUsage, USAGE } from './usage.js';
-import { warnSeldom } from './warnings.js';
-import type { WarningCode } from './warnings.js';
+import { warnSeldom, type WarningCode } from './warnings.js';
 
 /** What is asked of the one who decides. */
 interface Decider {

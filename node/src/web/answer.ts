@@ -2,8 +2,7 @@
 // the error for a framework when the store fails.
 
 import type { RateLimitInfo } from './info.js';
-import { isPromise } from './maybe.js';
-import type { Maybe } from './maybe.js';
+import { isPromise, type Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
 import type {
   HeaderNames, StandardHeaders, WebOptions } from './options.js';

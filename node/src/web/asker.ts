@@ -7,19 +7,15 @@ import { LimitreeError, StoreError, invalidArgument } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import type { Path } from '../paths.js';
 import { messageOf } from '../words.js';
-import { RateLimitInfo } from './info.js';
-import type { Charger } from './info.js';
+import { RateLimitInfo, type Charger } from './info.js';
 import { KnownLimit } from './known.js';
 import type { Maybe } from './maybe.js';
 import type { WebOptions } from './options.js';
-import { areSeveral } from './paths.js';
-import type { Paths } from './paths.js';
-import { banOf } from './penalties.js';
-import type { Penalties } from './penalties.js';
+import { areSeveral, type Paths } from './paths.js';
+import { banOf, type Penalties } from './penalties.js';
 import { StoreLog } from './store_log.js';
 import type { Subject } from './subject.js';
-import { warnSeldom } from './warnings.js';
-import type { Logger } from './warnings.js';
+import { warnSeldom, type Logger } from './warnings.js';
 
 /** The options of a decision. */
 interface Call extends AsyncReserveOptions {

@@ -4,10 +4,8 @@
 import { LimitreeError } from '../errors.js';
 import { decisionOf } from '../made_decision.js';
 import { shown } from '../words.js';
-import { whenEnded } from './ending.js';
-import type { Answer } from './ending.js';
-import { RateLimitInfo } from './info.js';
-import type { Charger } from './info.js';
+import { whenEnded, type Answer } from './ending.js';
+import { RateLimitInfo, type Charger } from './info.js';
 import type { WebOptions } from './options.js';
 import { refuse } from './refuse.js';
 

@@ -12,21 +12,16 @@ import { Afterwards } from './afterwards.js';
 import { Asker } from './asker.js';
 import { Delays } from './delays.js';
 import { isOver } from './ending.js';
-import { keepWith, lastOf } from './info.js';
-import type { RateLimitInfo } from './info.js';
-import { isPromise } from './maybe.js';
-import type { Maybe } from './maybe.js';
-import { checkKinds, checkNames } from './options.js';
+import { keepWith, lastOf, type RateLimitInfo } from './info.js';
+import { isPromise, type Maybe } from './maybe.js';
+import { checkKinds, checkNames, type WebOptions } from './options.js';
 import { refuse } from './refuse.js';
-import type { WebOptions } from './options.js';
 import type { Asked } from './own_store.js';
 import type { Paths } from './paths.js';
 import { hasGone } from './peer.js';
 import { Exempt } from './plain.js';
-import { subjectOf } from './subject.js';
-import type { Server, Subject } from './subject.js';
-import { Checks, checkTrust } from './warnings.js';
-import type { Logger } from './warnings.js';
+import { subjectOf, type Server, type Subject } from './subject.js';
+import { Checks, checkTrust, type Logger } from './warnings.js';
 
 /** What every middleware offers besides deciding. */
 export interface Controls extends KeyControls {

@@ -6,8 +6,7 @@ import type { Headers } from '../headers.js';
 import type { Segment } from '../paths.js';
 import { Reservation } from '../reservation.js';
 import type { KnownLimit } from './known.js';
-import { areSeveral } from './paths.js';
-import type { Paths } from './paths.js';
+import { areSeveral, type Paths } from './paths.js';
 
 /** An object that undoes a charge. */
 export interface Charger {

@@ -3,8 +3,7 @@
 
 import type { ClientIp } from '../address.js';
 import { checkClientStore } from '../client.js';
-import { unitsOf } from '../cost.js';
-import type { Cost } from '../cost.js';
+import { unitsOf, type Cost } from '../cost.js';
 import { holdOf } from '../holds.js';
 import type { Limiter } from '../limiter.js';
 import type { Limits, StoreOptions } from '../limits.js';
@@ -17,8 +16,7 @@ import type { Maybe } from './maybe.js';
 import { checkStore, isStore } from './own_store.js';
 import type { OldWebStore, WebStore } from './own_store.js';
 import { refuse } from './refuse.js';
-import { CHECKS } from './warnings.js';
-import type { Check, Logger, Validate } from './warnings.js';
+import { CHECKS, type Check, type Logger, type Validate } from './warnings.js';
 
 /**
  * The headers of the IETF draft: `"draft-8"` (the same as `"ietf"`) names every

@@ -4,11 +4,9 @@ import type { ClientStore } from '../stores.js';
 import type { Decision } from '../decision.js';
 import { decisionOf } from '../made_decision.js';
 import { messageOf, shown } from '../words.js';
-import { isPromise } from './maybe.js';
-import type { Maybe } from './maybe.js';
+import { isPromise, type Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
-import { warnSeldom } from './warnings.js';
-import type { Logger } from './warnings.js';
+import { warnSeldom, type Logger } from './warnings.js';
 
 /** What a store says about a key. */
 export interface Hits {

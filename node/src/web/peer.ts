@@ -3,8 +3,7 @@
 
 import type { IncomingMessage } from 'node:http';
 
-import { clientIp } from '../address.js';
-import type { IpRequest } from '../address.js';
+import { clientIp, type IpRequest } from '../address.js';
 
 /** A socket of Node.js; without a connection it has none of these. */
 interface Peer {

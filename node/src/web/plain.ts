@@ -6,16 +6,14 @@ import { LimitreeError, invalidArgument } from '../errors.js';
 import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
 import { AllowList, formOf } from './allow_list.js';
-import { isPromise } from './maybe.js';
-import type { Maybe } from './maybe.js';
+import { isPromise, type Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
 import type { WebOptions } from './options.js';
 import type { Asked } from './own_store.js';
 import type { KnownLimits, Node, PlainTree } from './plain_tree.js';
 import {
-  bucketOf, checkLimit, clientNode, durationOf, windowOf,
+  bucketOf, checkLimit, clientNode, durationOf, windowOf, type Bucket,
 } from './plain_node.js';
-import type { Bucket } from './plain_node.js';
 
 /**
  * The maximum number of different limits of one middleware.  If limits are

@@ -1,8 +1,7 @@
 // The names of plain limits in this process.  In every store, limits with the
 // same name count together, and a limit without a name counts for itself.
 
-import type { ClientStore } from '../stores.js';
-import { isMemory, shownStore } from '../stores.js';
+import { isMemory, shownStore, type ClientStore } from '../stores.js';
 import type { StoreOptions } from '../limits.js';
 import type { CloseOptions } from '../limiter_options.js';
 import { storeOptionsOf, webStoreOptionsOf } from './options.js';

@@ -5,8 +5,7 @@ import type { ServerResponse } from 'node:http';
 import type { Headers } from '../headers.js';
 import type { Body } from './answer.js';
 import type { RateLimitInfo } from './info.js';
-import { isPromise } from './maybe.js';
-import type { Maybe } from './maybe.js';
+import { isPromise, type Maybe } from './maybe.js';
 
 /**
  * Adds headers to those of earlier middlewares, which have charged nothing if

@@ -2,10 +2,8 @@
 // requests come in between.  The native module has the lines.
 
 import type { Decision } from '../decision.js';
-import { partsOf } from '../limiter.js';
-import type { Limiter } from '../limiter.js';
-import { warn } from './warnings.js';
-import type { Logger } from './warnings.js';
+import { partsOf, type Limiter } from '../limiter.js';
+import { warn, type Logger } from './warnings.js';
 
 /** As in limitree.h. */
 const STORE_AWAY = 1;
