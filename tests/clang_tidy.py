@@ -1,9 +1,8 @@
 """Runs clang-tidy over the sources of the product as a build compiles them.
 
 clang-tidy spends four fifths of its time on the headers of the C++ library,
-whatever file it reads.  So this script gives it many files in one source that
-includes them.  Two files may define the same name, each for its own use: then
-it reads them apart.
+whatever file it reads.  So this script gives it the files together that the
+build compiles together, in one source that includes them.
 
 A batch that passed is not read again until one of its files, a header of those
 folders, its command, .clang-tidy or clang-tidy changes: the build folder
@@ -20,10 +19,10 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("core", "io", "capi", "bindings", "server")
-BATCH = 40  # files read at once, at most
 
 # The sources of a batch are included, so they count as headers here.  A header
 # may shadow a name of the source before it; the build has the compiler's own
@@ -49,8 +48,6 @@ def fingerprint_of_all(tool):
 # clang-tidy would read the whole precompiled header, whatever a file includes.
 PRECOMPILED = re.compile(r"-Xclang -include(-pch)? -Xclang \S+ ")
 OUTPUT = re.compile(r"-o \S+ ")
-DOES_NOT_COMPILE = re.compile(
-    r"^(/[^:\n]+):.* error: .*\[clang-diagnostic-error", re.M)
 # What a file of CMake includes that compiles several files together.
 TOGETHER = re.compile(r'^#include "(.*)"$', re.M)
 
@@ -64,34 +61,30 @@ def sources(entry):
 
 
 def list_batches(build):
-    """Yields lists of files that have one command, each with the command.
+    """Yields lists of files that are compiled as one, each with the command.
 
     In the command, SOURCE stands for the name of the file.
     """
-    commands = json.loads((build / "compile_commands.json").read_text())
     seen = set()
-    alike = {}
-    for entry in commands:
+    for entry in json.loads((build / "compile_commands.json").read_text()):
         command = PRECOMPILED.sub("", OUTPUT.sub("", entry["command"]))
-        compiled = command.replace(entry["file"], "SOURCE"), entry["directory"]
         paths = [path for path in sources(entry) if path not in seen and
                  any(ROOT / name in path.parents for name in FOLDERS)]
         seen.update(paths)
-        # C and C++ differ.
-        for path in paths:
-            alike.setdefault((path.suffix, compiled), []).append(path)
-    for (_, compiled), paths in alike.items():
-        paths.sort()
-        size = -(-len(paths) // -(-len(paths) // BATCH))  # nearly equal
-        for i in range(0, len(paths), size):
-            yield paths[i:i + size], *compiled
+        if paths:
+            yield (paths, command.replace(entry["file"], "SOURCE"),
+                   entry["directory"])
 
 
-def run_tidy(tool, source, command, directory, folder, *options):
-    """Returns the findings of clang-tidy in `source`, and whether it compiles.
+def read_batch(tool, paths, command, directory, folder):
+    """Returns what clang-tidy finds in `paths`, "" if nothing.
 
     `folder` is a folder of this run alone.
     """
+    source, options = paths[0], ()
+    if len(paths) > 1:
+        source, options = folder / f"batch{source.suffix}", IN_BATCH
+        source.write_text("".join(f'#include "{path}"\n' for path in paths))
     entry = {"file": str(source), "directory": directory,
              "command": command.replace("SOURCE", str(source))}
     (folder / "compile_commands.json").write_text(json.dumps([entry]))
@@ -99,29 +92,7 @@ def run_tidy(tool, source, command, directory, folder, *options):
         [tool, "--quiet", "-p", str(folder),
          f"--config-file={ROOT / '.clang-tidy'}", *options, str(source)],
         capture_output=True, text=True, check=False)
-    if run.returncode == 0:
-        return "", True
-    return run.stdout, "clang-diagnostic-error" not in run.stdout
-
-
-def read_batch(tool, paths, command, directory, folder):
-    """Returns what clang-tidy finds in `paths`, "" if nothing."""
-    folder.mkdir(exist_ok=True)
-    if len(paths) == 1:
-        return run_tidy(tool, paths[0], command, directory, folder)[0]
-    batch = folder / f"batch{paths[0].suffix}"
-    batch.write_text("".join(f'#include "{path}"\n' for path in paths))
-    found, compiles = run_tidy(tool, batch, command, directory, folder,
-                               *IN_BATCH)
-    if compiles:
-        return found
-    named = {pathlib.Path(name) for name in DOES_NOT_COMPILE.findall(found)}
-    apart = [path for path in paths if path in named]
-    if len(apart) in (0, len(paths)):
-        apart = paths[:len(paths) // 2]
-    rest = [path for path in paths if path not in apart]
-    return "".join(read_batch(tool, part, command, directory, folder)
-                   for part in (rest, apart))
+    return run.stdout + run.stderr if run.returncode else ""
 
 
 def main():
@@ -138,8 +109,9 @@ def main():
         stamp = stamps / seen.hexdigest()
         if stamp.exists():
             return 0, ""
-        found = read_batch(tool, paths, command, directory,
-                           stamps / f"{seen.hexdigest()}.d")
+        with tempfile.TemporaryDirectory() as folder:
+            found = read_batch(tool, paths, command, directory,
+                               pathlib.Path(folder))
         if not found:
             stamp.touch()
         return len(paths), found

@@ -10,37 +10,37 @@ namespace limitree {
 
 namespace {
 
-using Kind = Metadata::Kind;
+using ValueKind = Metadata::Kind;
 
 // Adds what `from` has and *to lacks.  Both are maps.
-void join(const Metadata& from, Metadata* to) {
+void merge(const Metadata& from, Metadata* to) {
   for (const Metadata& item : from.items) {
     const auto known = std::ranges::find(to->items, item.name, &Metadata::name);
     if (known == to->items.end()) {
       to->items.push_back(item);
-    } else if (known->kind == Kind::kMap && item.kind == Kind::kMap) {
-      join(item, &*known);
+    } else if (known->kind == ValueKind::kMap && item.kind == ValueKind::kMap) {
+      merge(item, &*known);
     }
   }
 }
 
 void append_value(const Metadata& value, std::string* json) {
   switch (value.kind) {
-    case Kind::kNull:
+    case ValueKind::kNull:
       *json += "null";
       return;
-    case Kind::kBool:
-    case Kind::kNumber:
+    case ValueKind::kBool:
+    case ValueKind::kNumber:
       *json += value.text;
       return;
-    case Kind::kText:
+    case ValueKind::kText:
       append_json(value.text, json);
       return;
-    case Kind::kList:
-    case Kind::kMap:
+    case ValueKind::kList:
+    case ValueKind::kMap:
       break;
   }
-  const bool map = value.kind == Kind::kMap;
+  const bool map = value.kind == ValueKind::kMap;
   *json += map ? '{' : '[';
   for (const Metadata& item : value.items) {
     if (&item != value.items.data()) *json += ',';
@@ -88,12 +88,12 @@ void append_descriptor(const RequestDescriptor& descriptor, std::string* json) {
 // The metadata of all rules that allowed a descriptor.
 Metadata joined(const RuleHits& hits, const EnvoyAnswer& answer) {
   Metadata all;
-  all.kind = Kind::kMap;
+  all.kind = ValueKind::kMap;
   for (const DescriptorStatus& status : answer.statuses) {
     if (status.match != Match::kLimited || status.code != LimitCode::kOk)
       continue;
     const Rule& rule = *hits.all()[status.hit].rule;
-    if (rule.metadata != nullptr) join(*rule.metadata, &all);
+    if (rule.metadata != nullptr) merge(*rule.metadata, &all);
   }
   return all;
 }

@@ -19,7 +19,7 @@ Segment substituted(std::string_view text) {
 }  // namespace
 
 std::string Nodes::path(std::uint32_t place) const {
-  const Place& here = places[place];
+  const WrittenPlace& here = places[place];
   std::string path;
   if (here.parent != kNoIndex) {
     path = this->path(here.parent);

@@ -35,7 +35,7 @@ struct Text {
 };
 
 // Where something was written: a name, and the place of its parent.
-struct Place {
+struct WrittenPlace {
   std::uint32_t parent;  // kNoIndex for top-level names
   Text name;
 };
@@ -123,7 +123,7 @@ struct Nodes {
   std::vector<NetworkGroup> groups;
   std::vector<NetworkChild> networks;
   std::vector<Slot> slots;
-  std::vector<Place> places;
+  std::vector<WrittenPlace> places;
   std::vector<Overrides> overrides;
   std::vector<OverridesHere> overrides_here;
   std::string text;

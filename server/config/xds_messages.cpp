@@ -29,7 +29,7 @@ void write_text(pbf_writer* to, std::uint32_t tag, std::string_view text) {
 }
 
 // Servers do not read messages whose texts are not UTF-8.
-std::string error_text(std::string_view text) {
+std::string utf8_error(std::string_view text) {
   std::string made;
   while (!text.empty()) {
     const std::size_t size = utf8_size(text);
@@ -291,7 +291,7 @@ void write_request(const XdsRequest& request, const XdsSettings& settings,
   if (request.error.empty()) return;
   pbf_writer status(to, 6);
   status.add_int32(1, kInvalidArgument);
-  status.add_string(2, error_text(request.error));
+  status.add_string(2, utf8_error(request.error));
 }
 
 XdsResponse read_response(std::string_view message) {

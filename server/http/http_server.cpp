@@ -19,7 +19,7 @@ constexpr std::string_view kHttp2 = "PRI";
 
 // A client that has this many bytes to read must read them before its next
 // request is answered.
-constexpr std::size_t kMaxUnsent = 64 * 1024;
+constexpr std::size_t kMaxUnsentAnswers = 64 * 1024;
 
 // HTTP/1.1 has no ping: a silent client may have gone.
 constexpr Duration kIdle = 120 * kOneSecond;
@@ -76,7 +76,7 @@ Http1Protocol::Http1Protocol(Connection* connection,
 
 bool Http1Protocol::takes_bytes() const {
   return !busy_ && !last_ && pending_.empty() &&
-         connection_->unsent() <= kMaxUnsent;
+         connection_->unsent() <= kMaxUnsentAnswers;
 }
 
 void Http1Protocol::on_bytes(std::string_view bytes) {

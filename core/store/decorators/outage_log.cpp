@@ -10,14 +10,14 @@ namespace limitree {
 namespace {
 
 // What users see while the store fails, now and in the past tense.
-struct Words {
+struct PolicyWords {
   const char* name;
   const char* until_then;
   const char* since_then;
 };
 
-const Words& words_of(OnStoreError policy) {
-  static constexpr Words kWords[] = {
+const PolicyWords& words_of(OnStoreError policy) {
+  static constexpr PolicyWords kWords[] = {
       {"raise", "requests fail", "not decided"},
       {"allow", "requests are let through unchecked", "let through unchecked"},
       {"deny", "requests are denied unchecked", "denied unchecked"},

@@ -14,7 +14,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 // While no more commands than this are in flight, writing at once saves the
 // newest command its wait; with more of them, a write for each would cost more.
-constexpr std::size_t kFew = 4;
+constexpr std::size_t kFewInFlight = 4;
 
 // More of them cannot be answered within any sensible deadline.
 constexpr std::size_t kMaxInFlight = 4096;
@@ -178,7 +178,7 @@ Channel::Role Channel::begin(Waiter* me, bool asking) {
     reader_generation_ = connection_.generation();
   }
   connection_.push(me, asking, now);
-  if (reads || connection_.in_flight() <= kFew) connection_.flush();
+  if (reads || connection_.in_flight() <= kFewInFlight) connection_.flush();
   if (!me->over()) return reads ? Role::kRead : Role::kWait;
   pass_on(me);
   return Role::kLeave;
