@@ -10,9 +10,10 @@ core/tree, core/descriptors and core/store are siblings: none may include
 another.  Nor may core/store include core/text.
 bindings/, server/ and examples/ may include only what a user can: limitree.h
 and files beside them; server/ has io/ and two files of core/base, too, and
-bindings/cli/serve.cpp may start the server.  The modules
-of python/limitree must not import each other in a circle, and neither must the
-files of node/src and the units of C++, which are a .cpp and its .hpp.
+bindings/cli/serve.cpp may start the server.  The command and the server share
+bindings/pages.  The modules of python/limitree must not import each other in a
+circle, and neither must the files of node/src and the units of C++, which are a
+.cpp and its .hpp.
 
 The rooms of core/store have an order too:
 
@@ -50,7 +51,9 @@ FLOORS = {
     "limiter": ["base", "text", "tree", "descriptors", "store"],
 }
 PUBLIC = {"limitree.h", "limitree.hpp"}
-OF_SEVERAL_BINDINGS = {"log_queue.hpp"}
+GENERATED = ".inc"  # what cmake/embed.cmake makes
+PAGES = "pages/pages.hpp"
+OF_SEVERAL_BINDINGS = {"log_queue.hpp", PAGES}
 OF_CORE_IN_SERVER = {"base/digits.hpp", "base/utf8.hpp"}
 STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 
@@ -201,7 +204,7 @@ def wrong_outside(root, path, mark, name):
     if own == path:  # lies in bindings/ or examples/ itself
         own = path.parent
     if (mark == "<" or name in PUBLIC or name in OF_SEVERAL_BINDINGS
-            or is_beside(own, path, name)):
+            or name.endswith(GENERATED) or is_beside(own, path, name)):
         return None
     if (path.relative_to(root).as_posix(), name) == STARTS_SERVER:
         return None
@@ -213,7 +216,7 @@ def wrong_in_server(root, path, mark, name):
     if room not in SERVER_ROOMS:
         return f"{room} is no room of server/"
     first = name.split("/")[0]
-    if first == "io" or name in OF_CORE_IN_SERVER:
+    if first == "io" or name in OF_CORE_IN_SERVER or name == PAGES:
         return None
     knows = SERVER_LIBRARIES.get(first, [room])
     if room not in knows:
@@ -221,7 +224,7 @@ def wrong_in_server(root, path, mark, name):
         return f"may not include <{name}>: only {only} may"
     if first in FLOORS and "/" in name:
         return f"may not include {name}: only limitree.h"
-    if mark == "<" or name in PUBLIC or name == "descriptors.inc":
+    if mark == "<" or name in PUBLIC or name.endswith(GENERATED):
         return None
     other = name.rpartition("/")[0]
     if other != room and other not in SERVER_ROOMS[room]:
