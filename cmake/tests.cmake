@@ -12,6 +12,7 @@
 #   topology                      sentinels and clusters: seconds for each case
 #   python                        the Python package, in a build that has it
 #   node                          the Node.js package, in a build that has it
+#   pages                         pages in Chromium, in a build with Python
 #   tidy                          clang-tidy, which takes the flags of clang
 #   slow                          beside another label: only by ./dev test all
 #   rare                          the same: only by ./dev test rare, to release

@@ -69,7 +69,7 @@
           'li', {},
           svg('svg', {'viewBox': '0 0 30 10', 'aria-hidden': 'true'},
               svg('path', {class: `line tone-${one.tone}`, d: 'M0 5H30'})),
-          one.name,
+          `${one.name} `,
           element('b', {}, at !== null ? count(one.values[at]) :
               data.total ? data.total(one) : count(sum(one.values)))));
       legend.replaceChildren(element('li', {}, when), ...items);
