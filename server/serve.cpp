@@ -54,6 +54,7 @@ Config config_of(const ServeSettings& settings) {
   for (const auto& [name, value] : settings.store.options) {
     config.set(name, value);
   }
+  if (settings.shadow) config.set("shadow_mode", "on");
   for (const auto& [name, value] : settings.options) config.set(name, value);
   check(limitree_config_set_completion, config.get(), complete_requests,
         nullptr, nullptr);

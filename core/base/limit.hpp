@@ -43,7 +43,7 @@ enum class Mode : std::uint8_t {
   kEnforce = 0,  // counts towards the decision and is charged
   kShadow = 1,   // never denies; charged when it fits; reported per level
   kCheck = 2,    // counts towards the decision, never charged
-  kIdle = 3,     // neither; only through a Part
+  kIdle = 3,     // neither; only through a Part, or kCheck in shadow
 };
 
 // In the order of the enumerators; limits.yaml can state the first three.
@@ -68,6 +68,11 @@ enum class Part : std::uint8_t { kCharge = 0, kSpendIfFits = 1, kCheck = 2 };
 constexpr Mode mode_of(Mode mode, Part part) {
   return static_cast<Mode>(static_cast<unsigned>(mode) |
                            static_cast<unsigned>(part));
+}
+
+// The same in shadow: it never denies, and what is not charged still is not.
+constexpr Mode in_shadow(Mode mode) {
+  return mode_of(mode, Part::kSpendIfFits);
 }
 
 // The mode of a bucket that two paths reach: it counts if it counts for one of

@@ -29,7 +29,7 @@ constexpr std::array<KnownKey, 28> kKeys = {{
     {"key", kDescriptor},
     {"value", kDescriptor},
     {"rate_limit", kDescriptor},
-    {"shadow_mode", kDescriptor},
+    {"shadow_mode", kRoot | kDescriptor},
     {"quota_mode", kDescriptor},
     {"detailed_metric", kDescriptor},
     {"value_to_metric", kDescriptor},

@@ -49,6 +49,7 @@ class FileReader {
 
   FieldReader reader_;
   DescriptorBuilder& builder_;
+  bool shadow_mode_ = false;  // of all rules of the file
 };
 
 void FileReader::read() {
@@ -71,8 +72,12 @@ void FileReader::read() {
     } else {
       bool flag = false;
       reader_.read_bool(field, &flag);
-      (field.key.text == "parents" ? domain.parents : domain.all_or_nothing) =
-          flag;
+      if (field.key.text == "shadow_mode") {
+        shadow_mode_ = flag;
+      } else {
+        (field.key.text == "parents" ? domain.parents : domain.all_or_nothing) =
+            flag;
+      }
     }
   }
   if (domain.name.text.empty() && !refused) {
@@ -122,7 +127,7 @@ void FileReader::read_envoy(Parts* parts) {
   }
   if (!parts->rate_limit || !reader_.is_mapping(*parts->rate_limit)) return;
   Rule rule = read_rule(parts->rate_limit->value, &reader_);
-  rule.shadow_mode = parts->shadow_mode;
+  rule.shadow_mode = parts->shadow_mode || shadow_mode_;
   rule.quota_mode = parts->quota_mode;
   rule.detailed_metric = parts->detailed_metric;
   rule.metadata = std::move(metadata);

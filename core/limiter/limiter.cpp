@@ -19,8 +19,9 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
     plan->pressure = pressure_.load(std::memory_order_relaxed);
   // Most requests: what follows would find nothing else to do.  No path of a
   // tree has more than kMaxLevels.
+  const bool shadow = answer_modes_.shadow_mode;
   if (simple && path_costs.size() == 1 && local.empty() &&
-      !snapshot.has_denials && acceptable(path_costs[0]) &&
+      !snapshot.has_denials && !shadow && acceptable(path_costs[0]) &&
       path_costs[0].part == Part::kCharge) [[likely]] {
     return snapshot.tree->match(path_costs[0].path, path_costs[0].cost, plan);
   }
@@ -43,6 +44,7 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
       Level& level = plan->levels[k];
       level.path = static_cast<std::uint32_t>(i);
       level.mode = mode_of(level.mode, path_costs[i].part);
+      if (shadow) level.mode = in_shadow(level.mode);
     }
   }
   if (!simple) [[unlikely]] {
@@ -195,12 +197,22 @@ std::shared_ptr<const Limiter::Snapshot> Limiter::current() {
   return Reader(this).snapshot().shared_from_this();
 }
 
-std::string Limiter::describe() { return current()->tree->describe(); }
+// What the option shadow_mode changes about all limits of the tree.
+std::string Limiter::about_modes() const {
+  return answer_modes_.shadow_mode
+             ? "shadow_mode is on: no limit denies a request\n"
+             : "";
+}
+
+std::string Limiter::describe() {
+  return about_modes() + current()->tree->describe();
+}
 
 Result<std::string> Limiter::explain(Path path) {
   const PathCost path_cost{path, 0};
   if (!acceptable(path_cost)) return refuse_path(path_cost);
   Result<std::string> text = current()->tree->explain(path);
+  if (text.ok()) text.value() += about_modes();
   if (!text.ok() || remote_) return text;
   Result<std::string> held = list_holds(path);
   // Without a store that answers, the text says what the tree does.

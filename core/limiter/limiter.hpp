@@ -300,6 +300,7 @@ class Limiter final : private ForkGuard {
   // store: then no other process knows of the block.
   static Status known_to_store(const Plan& plan);
   void forget(const Plan& plan);
+  std::string about_modes() const;
   // Asks a store that may wait.  The reader holds no stripe while it does.
   Status decide(Plan* plan, Reader* reader);
   std::shared_ptr<const Snapshot> current();
@@ -329,7 +330,7 @@ class Limiter final : private ForkGuard {
   const bool may_wait_;
   const Share local_share_;
   const Share near_limit_;
-  const AnswerModes answer_modes_;
+  const AnswerModes answer_modes_;  // shadow_mode is for the tree, too
   const Stop stop_increment_;
   const Clock clock_;
   RetrySpread retry_spread_;

@@ -232,8 +232,9 @@ constexpr Option kOptions[] = {
      "the limit",
      [](S s, O o) { return read_share(s, 0, &o->near_limit); }},
     {"shadow_mode", "off",
-     "for [descriptors](descriptors.md): `on` answers requests that are over a "
-     "limit as OK, and counts them",
+     "`on`: no limit denies a request, and what each would deny is counted as "
+     "that of a limit in [shadow](limits-yaml.md#shadow); "
+     "[descriptors](descriptors.md) over a limit are answered as OK",
      [](S s, O o) { return read_switch(s, &o->answer_modes.shadow_mode); }},
     {"quota_mode", "off",
      "for descriptors: `on` treats each of them as if it had `quota_mode`",

@@ -130,8 +130,18 @@ std::string period_in_words(const Limit& limit) {
   return month ? "month" : format_duration(limit.period);
 }
 
+std::string mode_in_words(Mode mode) {
+  if (mode == Mode::kEnforce) return {};
+  // A limit in mode check, of a tree in shadow.
+  if (mode == Mode::kIdle) return ", shadow, never charged";
+  return std::string(", ") + mode_name(mode);
+}
+
 std::string limit_in_words(const Limit& limit) {
-  if (limit.is_block()) return "denies all while blocked";
+  if (limit.is_block()) {
+    return counts(limit.mode) ? "denies all while blocked"
+                              : "would deny all while blocked, shadow";
+  }
   std::string words = std::to_string(limit.count) +
                       (limit.unit.empty() ? "" : " ") + limit.unit.str();
   words += limit.algorithm == Algorithm::kConcurrent
@@ -140,10 +150,7 @@ std::string limit_in_words(const Limit& limit) {
                      std::to_string(limit.rate.capacity);
   words += rules_in_words(limit) + lease_in_words(limit);
   if (limit.cost != 1) words += ", cost x" + std::to_string(limit.cost);
-  if (limit.mode != Mode::kEnforce) {
-    words += std::string(", ") + mode_name(limit.mode);
-  }
-  return words + charge_in_words(limit.charge);
+  return words + mode_in_words(limit.mode) + charge_in_words(limit.charge);
 }
 
 std::string held_in_words(const Plan& plan, std::span<const FoundHold> found) {

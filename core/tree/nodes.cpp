@@ -109,6 +109,7 @@ LimitRange Nodes::add_limits(std::vector<Limit> stated,
     limit.policy = intern(path + suffix);
     if (!limit.is_plain()) suffix += traits_of(limit.algorithm).suffix;
     limit.suffix = intern(suffix);
+    if (shadow) limit.mode = in_shadow(limit.mode);
     limits.push_back(std::move(limit));
   }
   return range;

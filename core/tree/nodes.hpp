@@ -127,6 +127,7 @@ struct Nodes {
   std::vector<Overrides> overrides;
   std::vector<OverridesHere> overrides_here;
   std::string text;
+  bool shadow = false;           // no limit denies, whatever its own mode
   std::size_t policy_bytes = 0;  // of the limits that are not from files
 
   // What this takes in memory, but for files of overrides.

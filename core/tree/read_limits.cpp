@@ -45,6 +45,14 @@ std::optional<Charge> read_charge(const YamlDocument& document,
   return *charge == 2 ? Charge::kDenials : static_cast<Charge>(*charge);
 }
 
+bool read_shadow(const YamlDocument& document, const YamlNode& node,
+                 Problems* problems) {
+  const std::optional<Value> value =
+      read_scalar(document, node, "mode must be a word", problems);
+  if (!value) return false;
+  return find_word("mode", *value, kModes.first(2), problems) == 1u;
+}
+
 std::vector<Limit> LimitReader::read(std::size_t value) {
   const YamlNode& node = document_[value];
   if (node.kind == Kind::kRefused) return {};

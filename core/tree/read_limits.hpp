@@ -19,9 +19,9 @@
 namespace limitree {
 
 // The keys of a node and of a limit in map form.
-inline constexpr std::array<std::string_view, 8> kNodeKeys = {
-    "limits",      "children", "overrides", "key",
-    "ipv6_prefix", "inherit",  "share",     "charge"};
+inline constexpr std::array<std::string_view, 9> kNodeKeys = {
+    "limits",  "children", "overrides", "key", "ipv6_prefix",
+    "inherit", "share",    "charge",    "mode"};
 inline constexpr std::array<std::string_view, 21> kLimitKeys = {
     "name",       "count", "period", "burst",   "max_burst", "algorithm",
     "mode",       "cost",  "charge", "overrun", "align",     "timezone",
@@ -33,6 +33,10 @@ inline constexpr std::array<std::string_view, 21> kLimitKeys = {
 std::optional<Charge> read_charge(const YamlDocument& document,
                                   const YamlNode& node, bool of_limit,
                                   Problems* problems);
+
+// Reads `mode: enforce | shadow`, of a whole tree: whether it is in shadow.
+bool read_shadow(const YamlDocument& document, const YamlNode& node,
+                 Problems* problems);
 
 // Reads the limits that one node states.
 class LimitReader {

@@ -23,7 +23,7 @@ namespace {
 
 using Kind = YamlNode::Kind;
 
-constexpr std::array<std::string_view, 1> kDocumentKeys = {"schema"};
+constexpr std::array<std::string_view, 2> kDocumentKeys = {"schema", "mode"};
 constexpr std::array<std::string_view, 7> kBelowTopKeys = {
     "limits",      "children", "overrides", "key",
     "ipv6_prefix", "inherit",  "share"};
@@ -66,6 +66,7 @@ class SchemaReader {
   Problems* problems_;
   Nodes* nodes_ = nullptr;                 // of the top-level name being read
   Charge charge_ = Charge::kAllOrNothing;  // of the top-level name being read
+  bool shadow_ = false;                    // `mode: shadow` of the document
   std::uint32_t parent_ = kNoIndex;        // place of the node above
   std::size_t depth_ = 0;                  // 0: at top-level names
 };
@@ -78,7 +79,14 @@ void SchemaReader::read(std::size_t text, std::vector<RootDraft>* roots) {
     return;
   }
   bool found = false;
-  for (const YamlField& entry : document_.fields(0)) {
+  const std::vector<YamlField> all = document_.fields(0);
+  // The schema needs it, wherever it stands.
+  for (const YamlField& entry : all) {
+    if (entry.key.text != "mode") continue;
+    shadow_ = read_shadow(document_, document_[entry.value], problems_);
+  }
+  for (const YamlField& entry : all) {
+    if (entry.key.text == "mode") continue;
     if (entry.key.text != "schema") {
       add(entry.key.mark, unknown_word("key", entry.key.text, kDocumentKeys));
       found |= !nearest(entry.key.text, kDocumentKeys).empty();
@@ -128,6 +136,7 @@ void SchemaReader::read_root(const YamlField& entry, RootDraft* root) {
   draft.mark = entry.key.mark;
   draft.place = add_place(entry.key.text);
   charge_ = Charge::kAllOrNothing;
+  nodes_->shadow = shadow_;
   read_node(entry.value, &draft);
 }
 
@@ -151,10 +160,14 @@ void SchemaReader::read_node(std::size_t value, Draft* draft) {
   const std::vector<YamlField> all = document_.fields(value);
   // All limits below need it, wherever it stands.
   for (const YamlField& entry : all) {
-    if (!at_top() || entry.key.text != "charge") continue;
-    const YamlNode& charge = document_[entry.value];
-    charge_ =
-        read_charge(document_, charge, false, problems_).value_or(charge_);
+    if (!at_top()) break;
+    const YamlNode& said = document_[entry.value];
+    if (entry.key.text == "charge") {
+      charge_ =
+          read_charge(document_, said, false, problems_).value_or(charge_);
+    } else if (entry.key.text == "mode") {
+      nodes_->shadow |= read_shadow(document_, said, problems_);
+    }
   }
   draft->charge = charge_;
   for (const YamlField& entry : all) read_key(entry, draft);
@@ -189,7 +202,8 @@ void SchemaReader::read_key(const YamlField& entry, Draft* draft) {
       add(entry.key.mark, "share needs a pattern or a network, " +
                               quote(draft->name) + " is a literal name");
     }
-  } else if (entry.key.text != "charge" || !at_top()) {
+  } else if (!at_top() ||
+             (entry.key.text != "charge" && entry.key.text != "mode")) {
     refuse_key(entry);
   }
 }
@@ -199,6 +213,9 @@ void SchemaReader::refuse_key(const YamlField& entry) {
   const bool mapping = document_[entry.value].kind == Kind::kMapping;
   if (entry.key.text == "charge") {
     add(entry.key.mark, "charge belongs to a top-level name or to a limit");
+  } else if (entry.key.text == "mode") {
+    add(entry.key.mark,
+        "mode belongs to the file, to a top-level name or to a limit");
   } else if (contains(kLimitKeys, entry.key.text)) {
     add(entry.key.mark, std::string(entry.key.text) + " belongs into limits");
   } else if (mapping && nearest(entry.key.text, known).empty()) {

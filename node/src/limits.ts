@@ -231,6 +231,8 @@ export interface StoreOptions {
   readonly leases?: 'remote' | 'always' | 'off' | undefined;
   /** The used part of a limit from which a request counts as near it. */
   readonly nearLimit?: number | string | undefined;
+  /** Whether no limit denies, and each counts what it would deny. */
+  readonly shadowMode?: boolean | undefined;
   /** The URL of another Redis store, for limits of a second or less. */
   readonly perSecondStore?: string | undefined;
   /** File of the password of a Redis store, read for each connection. */
@@ -252,8 +254,6 @@ export interface DescriptorOptions {
   readonly descriptors?: DescriptorFiles | undefined;
   /** Whether several of these files may have one domain. */
   readonly mergeDomains?: boolean | undefined;
-  /** For descriptors: whether to answer what is over a limit as OK. */
-  readonly shadowMode?: boolean | undefined;
   /** For descriptors: whether to treat all as if they had `quota_mode`. */
   readonly quotaMode?: boolean | undefined;
   /** For descriptors: whether one that is over keeps others from counting. */

@@ -101,6 +101,7 @@ struct ServeSettings {
   // port or a port for Prometheus.
   bool shares_ports = false;
   std::size_t workers = 1;
+  bool shadow = false;  // the option shadow_mode of the library
   StoreSettings store;
   // Options of the library, in this order.
   Pairs options;

@@ -49,7 +49,6 @@ void set_store(const OptionValue& value, StoreSettings* store) {
 void read_library_options(EnvironmentReader* reader, ServeSettings* settings) {
   Pairs* const options = &settings->options;
   constexpr std::pair<const char*, const char*> kSwitches[] = {
-      {"SHADOW_MODE", "shadow_mode"},
       {"QUOTA_MODE", "quota_mode"},
       {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "stop_increment"}};
   for (const auto& [name, option] : kSwitches) {
@@ -84,6 +83,8 @@ void add_library_options(const OptionValue& value, Pairs* options) {
 std::vector<Option> store_options(ServeSettings* s) {
   AnswerSettings* const answers = &s->answers;
   return {
+      {kAnswers, "--shadow", kSwitch, "SHADOW_MODE",
+       "deny nothing, count what would be denied", &s->shadow},
       {kAnswers, "--answer-headers", kSwitch, "LIMIT_RESPONSE_HEADERS_ENABLED",
        "add RateLimit-* headers to answers to Envoy", &answers->headers},
       {kAnswers, "--limit-header", text_kind("NAME"), "LIMIT_LIMIT_HEADER",
@@ -105,7 +106,7 @@ std::vector<Option> store_options(ServeSettings* s) {
        [s](const OptionValue& value) { set_store(value, &s->store); },
        read_store},
       {kBuckets, "--set", list_kind("NAME=VALUE"),
-       "SHADOW_MODE QUOTA_MODE STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT "
+       "QUOTA_MODE STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT "
        "NEAR_LIMIT_RATIO LOCAL_CACHE_SIZE_IN_BYTES",
        "an option of the library",
        [s](const OptionValue& value) {

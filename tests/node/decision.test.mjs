@@ -180,6 +180,20 @@ describe('headers', () => {
   });
 });
 
+it('of a limiter in shadow denies nothing, and says what would be', () => {
+  const limits = 'schema: {job: {limits: [0, 1, 60]}}';
+  for (const options of [{ limits, shadowMode: true },
+    { limits: `${limits}\nmode: shadow` }]) {
+    const limiter = new Limiter(options);
+    const [first, second] =
+      [1, 2].map(() => limiter.authorizeSync(['job'], { levels: true }));
+    assert.deepEqual([first.allowed, first.shadowed], [true, false]);
+    assert.deepEqual([second.allowed, second.shadowed], [true, true]);
+    assert.equal(second.levels[0].mode, 'shadow');
+    assert.equal(limiter.stats().shadowLimited, 1);
+  }
+});
+
 it('the body of a 429', () => {
   assert.deepEqual(denied().problem(), {
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',

@@ -100,6 +100,19 @@ def test_a_clock_may_ask_its_limiter():
     assert asked
 
 
+@pytest.mark.parametrize(("limits", "options"), [
+    (JOB, {"shadow_mode": True}), (JOB + "\nmode: shadow", {})])
+def test_in_shadow(limits, options):
+    limiter = limitree.Limiter(limits, **options)
+    assert not limiter.authorize("job").shadowed
+    decision = limiter.authorize("job", levels=True)
+    assert decision.allowed
+    assert decision.shadowed
+    assert decision.levels[0].mode == "shadow"
+    assert limiter.stats().shadow_limited == 1
+    assert "shadow" in limiter.describe()
+
+
 # ---- Where limits come from -------------------------------------------------
 
 

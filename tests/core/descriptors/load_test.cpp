@@ -55,8 +55,8 @@ TEST(LoadDescriptors, Mistakes) {
        "3:12: config error, key 'name' belongs to rate_limit or an entry of "
        "replaces, not to a descriptor"},
       {kStart + "- {key: a, rate_limit: {unit: day, shadow_mode: true}}",
-       "3:36: config error, key 'shadow_mode' belongs to a descriptor, not to "
-       "rate_limit"},
+       "3:36: config error, key 'shadow_mode' belongs to the top of the file "
+       "or a descriptor, not to rate_limit"},
       {kStart + "- {key: a, rate_limit: {unit: day, descriptors: []}}",
        "3:36: config error, key 'descriptors' belongs to the top of the file "
        "or a descriptor, not to rate_limit"},
@@ -305,6 +305,15 @@ TEST(LoadDescriptors, ValuesMayBeOfAnyKind) {
             "  a=1.5\n"
             "  a\n"
             "  b   7 per MINUTE, shadow_mode, quota_mode\n");
+}
+
+TEST(LoadDescriptors, AFileMayBeInShadow) {
+  const Descriptors made = loaded(
+      "domain: d\n"
+      "descriptors:\n"
+      "- {key: a, rate_limit: {unit: day, requests_per_unit: 7}}\n"
+      "shadow_mode: true\n");
+  EXPECT_EQ(made.describe(), "d\n  a   7 per DAY, shadow_mode\n");
 }
 
 TEST(LoadDescriptors, DomainWithoutDescriptors) {

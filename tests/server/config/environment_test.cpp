@@ -226,21 +226,27 @@ TEST(Environment, SetsAnswers) {
 }
 
 TEST(Environment, SetsOptionsOfTheLibrary) {
-  EXPECT_EQ(good({{"SHADOW_MODE", "true"},
-                  {"QUOTA_MODE", "1"},
+  EXPECT_EQ(good({{"QUOTA_MODE", "1"},
                   {"STOP_CACHE_KEY_INCREMENT_WHEN_OVERLIMIT", "true"},
                   {"NEAR_LIMIT_RATIO", "0.7"},
                   {"LOCAL_CACHE_SIZE_IN_BYTES", "1600"}})
                 .options,
-            (Pairs{{"shadow_mode", "on"},
-                   {"quota_mode", "on"},
+            (Pairs{{"quota_mode", "on"},
                    {"stop_increment", "on"},
                    {"near_limit", "0.7"},
                    {"over_cache_size", "100"}}));
-  EXPECT_EQ(good({{"SHADOW_MODE", "false"},
+  EXPECT_EQ(good({{"QUOTA_MODE", "false"},
                   {"LOCAL_CACHE_SIZE_IN_BYTES", "9223372036854775807"}})
                 .options,
-            (Pairs{{"shadow_mode", "off"}, {"over_cache_size", "10000000"}}));
+            (Pairs{{"quota_mode", "off"}, {"over_cache_size", "10000000"}}));
+}
+
+TEST(Environment, PutsTheServiceInShadow) {
+  EXPECT_FALSE(good({}).shadow);
+  EXPECT_TRUE(good({{"SHADOW_MODE", "true"}}).shadow);
+  EXPECT_TRUE(good({{"LIMITREE_SHADOW", "true"}}).shadow);
+  EXPECT_FALSE(
+      good({{"SHADOW_MODE", "true"}, {"LIMITREE_SHADOW", "false"}}).shadow);
 }
 
 TEST(Environment, ReportsWhereItIsTold) {

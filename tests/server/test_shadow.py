@@ -1,0 +1,37 @@
+"""A whole service in shadow, by `--shadow` or by its file, and out of it."""
+
+import signal
+
+import pytest
+from service import request
+
+SHADOW = "mode: shadow\n"
+
+
+def ask(service, times):
+    """What the answers say: whether the request is limited, whether it would
+    be."""
+    stub = service.limiter()
+    answers = [stub.Authorize(request("user", "alex", "trade"))
+               for _ in range(times)]
+    return [(answer.limited, answer.shadowed) for answer in answers]
+
+
+@pytest.mark.parametrize("env", [{}, {"LIMITREE_SHADOW": "true"},
+                                 {"SHADOW_MODE": "true"}])
+def test_a_service_in_shadow(serve, env):
+    words = () if env else ("--shadow",)
+    service = serve(*words, env=env)
+    assert ask(service, 5) == [(False, False)] * 3 + [(False, True)] * 2
+
+
+def test_a_reload_takes_a_file_in_and_out_of_shadow(serve, limits):
+    text = limits.read_text(encoding="utf-8")
+    limits.write_text(SHADOW + text, encoding="utf-8")
+    service = serve()
+    assert ask(service, 4)[-1] == (False, True)
+    for mode, last in [("", (True, False)), (SHADOW, (False, True))]:
+        limits.write_text(mode + text, encoding="utf-8")
+        service.signal(signal.SIGHUP)
+        service.wait_for("the limits are reloaded")
+        assert ask(service, 1) == [last]
