@@ -198,6 +198,17 @@ void add_replay(Commands* commands) {
   add_count(replay, "--max-buckets", 1, INT64_MAX, &options->max_buckets,
             "buckets to keep at a time (1000000)");
   replay->add_flag("--json", options->json, "print one JSON object");
+  replay
+      ->add_option("--html", options->html,
+                   "write a report into this file, or -")
+      ->type_name("FILE");
+  replay
+      ->add_option("--compare", options->compare,
+                   "other limits, on the same log")
+      ->type_name("FILE");
+  add_count(replay, "--max-flips", 0, INT64_MAX, &options->max_flips,
+            "fail if more decisions differ");
+  replay->get_option("--max-flips")->needs("--compare");
 }
 
 void add_simulate(Commands* commands) {

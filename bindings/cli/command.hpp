@@ -88,6 +88,9 @@ struct ReplayOptions {
   std::vector<std::string> templates;  // for path_template.hpp
   std::size_t top = 10;                // limits and callers to show
   std::optional<std::int64_t> max_buckets;
+  std::string html;     // a file for the report, "-": standard output
+  std::string compare;  // another limits.yaml
+  std::optional<std::int64_t> max_flips;
   bool json = false;
 };
 

@@ -22,17 +22,18 @@ std::int64_t wider(std::int64_t width_s) {
 
 }  // namespace
 
-void Histogram::add(std::int64_t unix_s, bool limited) {
+void Histogram::add(std::int64_t unix_s, bool limited, bool shadowed) {
   const std::int64_t local_s = unix_s + utc_offset_s_;
   if (bins_.empty()) begin_s_ = floor(local_s);
   while ((local_s - begin_s_) / width_s_ >=
-         static_cast<std::int64_t>(kMaxBins)) {
+         static_cast<std::int64_t>(max_bins_)) {
     widen();
   }
   const auto index = static_cast<std::size_t>((local_s - begin_s_) / width_s_);
   if (index >= bins_.size()) bins_.resize(index + 1);
   ++bins_[index].requests;
   if (limited) ++bins_[index].limited;
+  if (shadowed) ++bins_[index].shadowed;
 }
 
 void Histogram::widen() {
@@ -49,6 +50,7 @@ void Histogram::widen() {
     bins_.resize(index + 1);
     bins_[index].requests += old_bins[i].requests;
     bins_[index].limited += old_bins[i].limited;
+    bins_[index].shadowed += old_bins[i].shadowed;
   }
 }
 

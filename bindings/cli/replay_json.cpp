@@ -3,14 +3,22 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
+#include <utility>
 
-#include "replay.hpp"
+#include "findings.hpp"
 
 namespace limitree::cli {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// A report is less than 2 MB, whatever the log: a row has at most 200 bytes of
+// text, and a timeline a few hundred numbers.
+constexpr std::size_t kReportRows = 1000;
+constexpr std::size_t kReportTimelines = 40;
 
 Json notes_json(const std::vector<LineNote>& notes) {
   Json all = Json::array();
@@ -33,9 +41,9 @@ Json limits_json(const ReplayResult& result) {
   return all;
 }
 
-Json callers_json(const ReplayResult& result, std::size_t top) {
+Json callers_json(const HeavyHitters& callers, std::size_t top) {
   Json all = Json::array();
-  for (const HeavyHitters::Caller& caller : result.callers.top(top)) {
+  for (const HeavyHitters::Caller& caller : callers.top(top)) {
     all.push_back({{"caller", caller.text},
                    {"limited", caller.count},
                    {"error", caller.error}});
@@ -62,11 +70,9 @@ Json time_json(const ReplayResult& result, CivilTime time) {
   return iso_text(time);
 }
 
-}  // namespace
-
-std::string replay_json(const ReplayResult& result, std::size_t top) {
+Json result_json(const ReplayResult& result, std::size_t top) {
   const double seconds = std::max(result.seconds, 1e-9);
-  const Json all = {
+  return {
       {"lines", result.lines},
       {"bytes", result.bytes},
       {"requests", result.requests},
@@ -82,7 +88,7 @@ std::string replay_json(const ReplayResult& result, std::size_t top) {
       {"from", time_json(result, result.first)},
       {"to", time_json(result, result.last)},
       {"limits", limits_json(result)},
-      {"callers", callers_json(result, top)},
+      {"callers", callers_json(result.callers, top)},
       {"callers_error_bound", result.callers.error_bound()},
       {"histogram", histogram_json(result)},
       {"buckets", result.store["buckets"]},
@@ -92,8 +98,117 @@ std::string replay_json(const ReplayResult& result, std::size_t top) {
       {"lines_per_second",
        static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds)},
   };
-  // A log may contain bytes that are not UTF-8; JSON must not.
-  return all.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+Json flip_json(const Flip& flip) {
+  return {{"file", flip.file},
+          {"line", flip.line},
+          {"time", iso_text(flip.time)},
+          {"before", outcome_name(flip.before)},
+          {"after", outcome_name(flip.after)},
+          {"policy", flip.limit},
+          {"path", flip.path}};
+}
+
+Json flips_json(const Flips& flips, std::size_t top) {
+  Json limits = Json::array();
+  for (const auto& [kind, count] : flips.by_limit()) {
+    limits.push_back({{"policy", std::get<0>(kind)},
+                      {"before", outcome_name(std::get<1>(kind))},
+                      {"after", outcome_name(std::get<2>(kind))},
+                      {"flips", count}});
+  }
+  Json paths = Json::array();
+  for (const HeavyHitters::Caller& path : flips.paths().top(top)) {
+    paths.push_back(
+        {{"path", path.text}, {"flips", path.count}, {"error", path.error}});
+  }
+  Json list = Json::array();
+  for (const Flip& flip : flips.list()) list.push_back(flip_json(flip));
+  return {{"total", flips.total()},
+          {"limits", std::move(limits)},
+          {"paths", std::move(paths)},
+          {"paths_error_bound", flips.paths().error_bound()},
+          {"list", std::move(list)}};
+}
+
+// The fields of bins as one array each: a report has hundreds of bins.
+Json timeline_json(const ReplayResult& result) {
+  const Histogram& histogram = result.timeline->histogram();
+  Json requests = Json::array();
+  Json limited = Json::array();
+  Json shadowed = Json::array();
+  for (const Histogram::Bin& bin : histogram.bins()) {
+    requests.push_back(bin.requests);
+    limited.push_back(bin.limited);
+    shadowed.push_back(bin.shadowed);
+  }
+  return {
+      {"begin", histogram.begin_unix_s()},   {"step", histogram.bin_seconds()},
+      {"offset", result.first.utc_offset_s}, {"requests", std::move(requests)},
+      {"limited", std::move(limited)},       {"shadowed", std::move(shadowed)}};
+}
+
+// What the limits that denied most did in each bin.
+Json limit_timelines_json(const ReplayResult& result) {
+  Json all = Json::object();
+  for (const Counters& limit : used_limits(result)) {
+    if (all.size() >= kReportTimelines) break;
+    const std::vector<Timeline::Counts> bins = result.timeline->of(limit.label);
+    if (bins.empty()) break;
+    Json& one = all[std::string(limit.label)];
+    for (std::size_t i = 0; i < Timeline::kNames.size(); ++i) {
+      Json& values = one[Timeline::kNames[i]] = Json::array();
+      for (const Timeline::Counts& counts : bins) values.push_back(counts[i]);
+    }
+  }
+  return all;
+}
+
+Json tree_json(const std::string& name, const ReplayResult& result) {
+  Json tree = result_json(result, kReportRows);
+  tree["name"] = name;
+  Json& limits = tree["limits"];
+  if (tree["more_limits"] = 0; limits.size() > kReportRows) {
+    tree["more_limits"] = limits.size() - kReportRows;
+    limits.erase(limits.begin() + kReportRows, limits.end());
+  }
+  tree["shadow_callers"] =
+      callers_json(result.timeline->shadow_callers(), kReportRows);
+  tree["timeline"] = timeline_json(result);
+  tree["limit_timelines"] = limit_timelines_json(result);
+  return tree;
+}
+
+// A log may contain bytes that are not UTF-8; JSON must not.
+std::string text_of(const Json& json, bool only_ascii) {
+  return json.dump(-1, ' ', only_ascii, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string replay_json(const Findings& found, std::size_t top) {
+  Json all = result_json(*found.trees.front(), top);
+  if (found.flips != nullptr) {
+    all["compared"] = result_json(*found.trees.back(), top);
+    all["flips"] = flips_json(*found.flips, top);
+  }
+  return text_of(all, false) + '\n';
+}
+
+std::string report_data(const Findings& found) {
+  Json trees = Json::array();
+  for (std::size_t i = 0; i < found.trees.size(); ++i) {
+    trees.push_back(tree_json(found.names[i], *found.trees[i]));
+  }
+  Json all = {{"version", limitree_version()},
+              {"logs", found.logs},
+              {"trees", std::move(trees)},
+              {"flips", nullptr}};
+  if (found.flips != nullptr) {
+    all["flips"] = flips_json(*found.flips, kReportRows);
+  }
+  return text_of(all, true);
 }
 
 }  // namespace limitree::cli

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "command.hpp"
+#include "findings.hpp"
 #include "limitree.hpp"
-#include "replay.hpp"
 #include "table.hpp"
 
 namespace limitree::cli {

@@ -3,7 +3,7 @@
 
 (() => {
   const {element, count} = pages;
-  const ROWS = 50;  // shown at first, and more by a button
+  const ROWS = 20;  // shown at first, and more by a button
 
   // Draws into `parent` and returns {update}, which takes other rows.
   //   caption: the name of the table for those who do not see it
@@ -103,7 +103,7 @@
     }
     tools.append(said);
     more.addEventListener('click', () => {
-      most += 10 * ROWS;
+      most += 25 * ROWS;
       show();
     });
     // What scrolls must be within reach of the keyboard.

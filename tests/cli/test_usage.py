@@ -51,6 +51,9 @@ def test_help_lists_the_commands_and_exit_codes():
     ["replay", WEB, "--path", "ip,{address}"],
     ["replay", WEB, *BOTH_PATHS, "--top", "-1"],
     ["replay", WEB, *BOTH_PATHS, "--max-buckets", "0"],
+    ["replay", WEB, *BOTH_PATHS, "--max-flips", "1"],
+    ["replay", WEB, *BOTH_PATHS, "--compare", WEB, "--max-flips", "-1"],
+    ["replay", WEB, *BOTH_PATHS, "--compare", "-"],
     ["replay", "-", *BOTH_PATHS],
     ["replay", WEB, "-", "-", *BOTH_PATHS],
 ])

@@ -1,0 +1,66 @@
+// Requests that two trees of limits decide differently.
+
+#ifndef LIMITREE_CLI_FLIPS_HPP
+#define LIMITREE_CLI_FLIPS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "format.hpp"
+#include "heavy_hitters.hpp"
+
+namespace limitree::cli {
+
+enum class Outcome { kAllowed, kLimited, kRefused };
+
+// "allowed", "limited", "refused": the limits refused the path, such as a host
+// name below `key: ip`.
+const char* outcome_name(Outcome outcome);
+
+struct Flip {
+  std::string file;
+  std::int64_t line = 0;
+  CivilTime time{};
+  Outcome before = Outcome::kAllowed;
+  Outcome after = Outcome::kAllowed;
+  std::string limit;  // that limits it in one of the trees; "" if none does
+  std::string path;   // that this limit is on, in the form of a template
+};
+
+class Flips {
+ public:
+  // How many flips are kept, the first ones of the log.
+  static constexpr std::size_t kMaxList = 100;
+  static constexpr std::size_t kCounters = 4096;
+
+  // The limit that decides it and both outcomes.
+  using Kind = std::tuple<std::string, Outcome, Outcome>;
+
+  void add(Flip flip);
+
+  std::int64_t total() const { return total_; }
+
+  // How many flips have an outcome, and another in the other tree.
+  std::int64_t count(Outcome before, Outcome after) const;
+
+  // By limit and outcomes, in falling order.
+  std::vector<std::pair<Kind, std::int64_t>> by_limit() const;
+
+  const HeavyHitters& paths() const { return paths_; }
+  const std::vector<Flip>& list() const { return list_; }
+
+ private:
+  std::int64_t total_ = 0;
+  std::map<Kind, std::int64_t> kinds_;  // as many as there are limits
+  HeavyHitters paths_{kCounters};
+  std::vector<Flip> list_;
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_FLIPS_HPP

@@ -1,0 +1,73 @@
+// One tree of limits, and what it decides of the requests of a log.
+
+#ifndef LIMITREE_CLI_TREE_REPLAY_HPP
+#define LIMITREE_CLI_TREE_REPLAY_HPP
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "command.hpp"
+#include "findings.hpp"
+#include "flips.hpp"
+#include "limitree.hpp"
+#include "path_template.hpp"
+
+namespace limitree::cli {
+
+// The answer to one request.
+struct Verdict {
+  Outcome outcome = Outcome::kAllowed;
+  std::string_view limit;  // the first one that denied; lives with the tree
+  std::size_t path = 0;    // index of the path that met it
+  std::string refusal;     // why it was refused, for the first few
+};
+
+class TreeReplay {
+ public:
+  // `limits` is a file, or "-".  The templates and *clock_ns must live as long
+  // as this.  Throws FileError, or Error if the limits have mistakes or do not
+  // have a root that a template begins with.
+  TreeReplay(const std::string& limits, const ReplayOptions& options,
+             const std::vector<PathTemplate>& templates,
+             std::int64_t* clock_ns);
+
+  // Decides a request at the time of the clock, and counts the answer.  `paths`
+  // are those of the templates, which it has filled in.
+  const Verdict& decide(std::span<const limitree_path> paths);
+
+  // Call it before the first request.
+  void align(std::int32_t utc_offset_s);
+
+  // Ends the replay.
+  void finish();
+
+  const std::string& name() const { return name_; }
+  ReplayResult* result() { return &result_; }
+
+ private:
+  void check_roots();
+  void count(const Decision& decision, std::int64_t unix_s);
+  void blame(const Decision& decision);
+  void refuse(limitree_status status, const ErrorHandle& error);
+
+  std::string name_;
+  Limiter limiter_;
+  const std::vector<PathTemplate>& templates_;
+  const std::int64_t* clock_ns_;
+  std::array<limitree_level, 64>
+      levels_;                // levels to blame are among the first
+  std::vector<bool> blamed_;  // by path
+  std::string caller_;        // buffer for blame()
+  Verdict verdict_;
+  ReplayResult result_;
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_TREE_REPLAY_HPP

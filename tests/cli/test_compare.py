@@ -1,0 +1,126 @@
+"""limitree replay --compare: which decisions flip, computed by hand."""
+
+import json
+
+import pytest
+from command import BOTH_PATHS, EXAMPLE_LOG, WEB, bad, good, log_line, run
+
+IP = ("--path", "ip,{remote_addr}")
+
+
+@pytest.fixture(name="limits")
+def make_limits(tmp_path):
+    """limits("2/hour", ...) writes a limits.yaml for addresses."""
+    def write(name, limits, key=""):
+        file = tmp_path / name
+        file.write_text(f"schema:\n  ip:\n{key}    children:\n"
+                        f"      '*': {{limits: {limits}}}\n",
+                        encoding="ascii")
+        return file
+
+    return write
+
+
+def compare(*words, text, code=0):
+    done = run("replay", "--json", *words, text=text)
+    assert done.code == code, done.err
+    return json.loads(done.out)
+
+
+def test_stricter(limits):
+    before, after = limits("a.yaml", "3/hour"), limits("b.yaml", "1/hour")
+    text = log_line(0) * 4 + log_line(1, "192.0.2.8") * 2
+    seen = compare(before, "--compare", after, *IP, text=text)
+    assert (seen["limited"], seen["compared"]["limited"]) == (1, 4)
+    flips = seen["flips"]
+    assert flips["total"] == 3
+    assert flips["limits"] == [{"policy": "ip:*", "before": "allowed",
+                                "after": "limited", "flips": 3}]
+    assert flips["paths"] == [
+        {"path": "ip,192.0.2.7", "flips": 2, "error": 0},
+        {"path": "ip,192.0.2.8", "flips": 1, "error": 0}]
+    assert flips["list"][0] == {
+        "file": "-", "line": 2, "time": "2026-03-02T10:00:00+00:00",
+        "before": "allowed", "after": "limited", "policy": "ip:*",
+        "path": "ip,192.0.2.7"}
+    assert [one["line"] for one in flips["list"]] == [2, 3, 6]
+
+
+def test_looser_names_the_limit_that_denied(limits):
+    before, after = limits("a.yaml", "1/hour"), limits("b.yaml", "[]")
+    flips = compare(before, "--compare", after, *IP,
+                    text=log_line(0) * 3)["flips"]
+    assert flips["limits"] == [{"policy": "ip:*", "before": "limited",
+                                "after": "allowed", "flips": 2}]
+
+
+def test_refused_is_an_outcome_of_its_own(limits):
+    before = limits("a.yaml", "1/hour")
+    after = limits("b.yaml", "1/hour", key="    key: ip\n")
+    text = log_line(0, "one.example.net") * 2
+    seen = compare(before, "--compare", after, *IP, text=text)
+    assert (seen["skipped"], seen["compared"]["skipped"]) == (0, 2)
+    assert [(one["policy"], one["before"], one["after"], one["flips"])
+            for one in seen["flips"]["limits"]] == [
+                ("", "allowed", "refused", 1),
+                ("ip:*", "limited", "refused", 1)]
+
+
+def test_shadow_does_not_flip_but_is_counted(limits):
+    before = limits("a.yaml", "[]")
+    after = limits("b.yaml", "{burst: 1, count: 1, period: 1h, mode: shadow}")
+    seen = compare(before, "--compare", after, *IP, text=log_line(0) * 3)
+    assert seen["flips"]["total"] == 0
+    assert seen["compared"]["shadowed"] == 2
+
+
+def test_the_same_limits_never_flip():
+    seen = json.loads(good("replay", "--json", WEB, EXAMPLE_LOG, *BOTH_PATHS,
+                           "--compare", WEB, "--max-flips", "0"))
+    assert seen["flips"] == {"total": 0, "limits": [], "paths": [],
+                             "paths_error_bound": 0, "list": []}
+    alone = json.loads(good("replay", "--json", WEB, EXAMPLE_LOG, *BOTH_PATHS))
+    for one in (seen, seen["compared"], alone):
+        for name in ("seconds", "lines_per_second"):
+            del one[name]
+    assert seen["compared"] == alone
+    assert {name: seen[name] for name in alone} == alone
+
+
+def test_max_flips_is_the_exit_code(limits):
+    words = ("replay", limits("a.yaml", "9/hour"), *IP, "--compare",
+             limits("b.yaml", "7/hour"))
+    text = log_line(0) * 9
+    good(*words, text=text)
+    good(*words, "--max-flips", "2", text=text)
+    assert bad(1, *words, "--max-flips", "1", text=text) == (
+        "limitree: 2 decisions flip, more than --max-flips 1\n")
+    assert bad(1, *words, "--max-flips", "1", "--json", text=text)
+
+
+def test_the_list_is_bounded(limits):
+    seen = compare(limits("a.yaml", "[]"), "--compare",
+                   limits("b.yaml", "1/hour"), *IP,
+                   text=log_line(0, "192.0.2.7") * 500)
+    assert seen["flips"]["total"] == 499
+    assert len(seen["flips"]["list"]) == 100
+
+
+def test_text(limits):
+    words = ("replay", limits("a.yaml", "9/hour"), *IP, "--compare",
+             limits("b.yaml", "7/hour"))
+    out = good(*words, text=log_line(0) * 9)
+    for words_of_it in ("2 decisions flip", "allowed -> limited",
+                        "standard input:8", "ip,192.0.2.7"):
+        assert words_of_it in out
+    assert "no decision flips" in good(*words, text=log_line(0))
+    assert "by path" not in good(*words, "--top", "0", text=log_line(0) * 9)
+
+
+def test_a_mistake_in_either_file(limits, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text("schema: {ip: {limits: 7}}\n", encoding="ascii")
+    fine = limits("a.yaml", "9/hour")
+    assert "wrong.yaml:1:" in bad(1, "replay", fine, *IP, "--compare", wrong)
+    assert "no such file" in bad(1, "replay", fine, *IP, "--compare",
+                                 tmp_path / "none.yaml")
