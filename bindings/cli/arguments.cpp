@@ -87,13 +87,20 @@ constexpr const char* kResetExample =
     "  limitree reset examples/limits.yaml user alex trade --leaf \\\n"
     "    --store redis://localhost:6379";
 
-constexpr const char* kReplayFooter =
-    "Logs are in the common or combined format, plain or gzip; without any, "
-    "standard\ninput is read.  The limits see the log's own time.\n\n"
+constexpr const char* kLogFooter =
+    "Logs are plain or gzip; without any, standard input is read.  Formats: "
+    "combined\n(and common), json, envoy, caddy, alb, or a log_format of nginx "
+    "such as\n'$remote_addr [$time_local] \"$request\"'.  --field says where "
+    "json has a field:\nremote_addr=client.ip, time=ts, or one with a new "
+    "name.\n\n"
     "A template is a path with a comma between its segments.  In braces, "
     "fields of\nthe line: remote_addr, remote_user, method, path, query, "
-    "target, protocol,\nstatus, bytes, referer, user_agent.  A backslash "
-    "takes the comma, brace or\nbackslash after it literally.\n\n"
+    "target, protocol,\nstatus, bytes, referer, user_agent, or one of the "
+    "format.  A backslash takes the\ncomma, brace or backslash after it "
+    "literally.\n\n";
+
+constexpr const char* kReplayFooter =
+    "The limits see the log's own time.\n\n"
     "Example:\n"
     "  limitree replay examples/web/limits.yaml examples/access.log.gz \\\n"
     "    --path 'ip,{remote_addr}' --path 'route,{method},{path}'";
@@ -180,19 +187,13 @@ void add_explain(Commands* commands) {
 
 void add_replay(Commands* commands) {
   const auto [replay, options] = commands->add<ReplayOptions>(
-      "replay", "Feed access logs through the limits", kReplayFooter,
-      [](ReplayOptions* given) {
-        if (given->logs.empty()) given->logs.emplace_back("-");
+      "replay", "Feed access logs through the limits",
+      std::string(kLogFooter) + kReplayFooter, [](ReplayOptions* given) {
+        if (given->log.logs.empty()) given->log.logs.emplace_back("-");
       });
   add_limits(replay, &options->limits);
-  replay->add_option("logs", options->logs, "access logs, or -")
-      ->type_name("FILE");
-  replay
-      ->add_option("-p,--path", options->templates,
-                   "path to charge for each line; repeatable")
-      ->required()
-      ->allow_extra_args(false)
-      ->type_name("TEMPLATE");
+  add_logs(replay, &options->log);
+  add_templates(replay, "path to charge for each line", &options->templates);
   add_count(replay, "--top", 0, 1000, &options->top,
             "limits and callers to show (10)");
   add_count(replay, "--max-buckets", 1, INT64_MAX, &options->max_buckets,

@@ -82,9 +82,16 @@ struct TryOptions {
   Remote remote;  // no store: in memory, with a clock that the steps move
 };
 
+// Access logs.
+struct LogOptions {
+  std::vector<std::string> logs;  // "-": standard input; never empty
+  std::string format = "combined";
+  std::vector<std::string> keys;  // of JSON: "remote_addr=client.ip"
+};
+
 struct ReplayOptions {
   std::string limits;
-  std::vector<std::string> logs;       // "-": standard input; never empty
+  LogOptions log;
   std::vector<std::string> templates;  // for path_template.hpp
   std::size_t top = 10;                // limits and callers to show
   std::optional<std::int64_t> max_buckets;

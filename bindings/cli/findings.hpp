@@ -15,32 +15,11 @@
 #include "heavy_hitters.hpp"
 #include "histogram.hpp"
 #include "limitree.hpp"
+#include "log_reader.hpp"
 #include "terminal.hpp"
 #include "timeline.hpp"
 
 namespace limitree::cli {
-
-// A line that was not replayed.
-struct LineNote {
-  std::string file;
-  std::int64_t line;  // the first one is 1
-  std::string reason;
-};
-
-struct LogSummary {
-  // How many notes about lines of one kind are kept.
-  static constexpr std::size_t kMaxNotes = 5;
-
-  std::int64_t lines = 0;
-  std::int64_t bytes = 0;         // unpacked, without line ends
-  std::int64_t bad = 0;           // not a line of an access log
-  std::int64_t out_of_order = 0;  // earlier than a line before
-  std::vector<LineNote> bad_notes;
-
-  // The times of the first and last request, in the zone of the first.
-  CivilTime first{};
-  CivilTime last{};
-};
 
 struct ReplayResult : LogSummary {
   // 4096 counters find each caller with more than 0.025 % of all denials.

@@ -107,6 +107,23 @@ void add_remote(CLI::App* app, const std::string& store_help, Remote* remote) {
       ->type_name("NAME=VALUE");
 }
 
+void add_logs(CLI::App* app, LogOptions* log) {
+  app->add_option("logs", log->logs, "access logs, or -")->type_name("FILE");
+  app->add_option("--format", log->format, "of the lines (combined): see below")
+      ->type_name("FORMAT");
+  app->add_option("--field", log->keys, "where JSON has a field; repeatable")
+      ->allow_extra_args(false)
+      ->type_name("NAME=KEY");
+}
+
+void add_templates(CLI::App* app, const std::string& help,
+                   std::vector<std::string>* templates) {
+  app->add_option("-p,--path", *templates, help + "; repeatable")
+      ->required()
+      ->allow_extra_args(false)
+      ->type_name("TEMPLATE");
+}
+
 void add_limits(CLI::App* app, std::string* limits) {
   app->add_option("limits", *limits, "a limits.yaml, or -")
       ->required()

@@ -40,6 +40,13 @@ void add_path(CLI::App* app, std::vector<std::string>* path);
 // Adds --store and --set.
 void add_remote(CLI::App* app, const std::string& store_help, Remote* remote);
 
+// Adds access logs, and options that say how to read them.
+void add_logs(CLI::App* app, LogOptions* log);
+
+// Adds --path, which has to come at least once.
+void add_templates(CLI::App* app, const std::string& help,
+                   std::vector<std::string>* templates);
+
 // Adds a limits.yaml.
 void add_limits(CLI::App* app, std::string* limits);
 

@@ -12,24 +12,16 @@ namespace {
   throw UsageError("--path '" + std::string(text) + "': " + reason);
 }
 
-std::string known_fields() {
-  std::string names;
-  for (std::size_t i = 0; i < kFieldCount; ++i) {
-    if (i != 0) names += ", ";
-    names += field_name(static_cast<Field>(i));
-  }
-  return names;
-}
-
 // Reads "{name}" at text[*at] and moves *at after it.
-Field read_field(std::string_view text, std::size_t* at) {
+Field read_field(std::string_view text, const LogFields& fields,
+                 std::size_t* at) {
   const std::size_t end = text.find('}', *at);
   if (end == std::string_view::npos) refuse(text, "a '{' is never closed");
   const std::string_view name = text.substr(*at + 1, end - *at - 1);
-  const std::optional<Field> field = field_of(name);
+  const std::optional<Field> field = fields.find(name);
   if (!field) {
     refuse(text, "no field is called {" + std::string(name) + "}; there are " +
-                     known_fields());
+                     fields.list());
   }
   *at = end + 1;
   return *field;
@@ -48,21 +40,22 @@ char read_escaped(std::string_view text, std::size_t* at) {
 
 }  // namespace
 
-PathTemplate::PathTemplate(std::string_view text) {
+PathTemplate::PathTemplate(std::string_view text, const LogFields& fields) {
   for (std::size_t at = 0;; ++at) {  // skips the comma
-    append_segment(text, &at);
+    append_segment(text, fields, &at);
     if (at == text.size()) break;
   }
   path_.resize(segments_.size());
 }
 
-void PathTemplate::append_segment(std::string_view text, std::size_t* at) {
+void PathTemplate::append_segment(std::string_view text,
+                                  const LogFields& fields, std::size_t* at) {
   Segment segment;
   Piece piece;
   while (*at < text.size() && text[*at] != ',') {
     if (text[*at] == '}') refuse(text, "a '}' closes nothing");
     if (text[*at] == '{') {
-      piece.field = read_field(text, at);
+      piece.field = read_field(text, fields, at);
       segment.pieces.push_back(std::exchange(piece, {}));
     } else if (text[*at] == '\\') {
       piece.literal += read_escaped(text, at);

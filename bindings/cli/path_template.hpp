@@ -1,7 +1,7 @@
 // Makes the path of a request from the fields of its log line.
 //
 // "route,{method},{path}" has three segments, split at commas.  A name in
-// braces stands for that field of access_log.hpp.  A backslash before a comma,
+// braces stands for that field of log_request.hpp.  A backslash before a comma,
 // a brace or a backslash makes it literal.
 
 #ifndef LIMITREE_CLI_PATH_TEMPLATE_HPP
@@ -12,15 +12,17 @@
 #include <string_view>
 #include <vector>
 
-#include "access_log.hpp"
 #include "limitree.h"
+#include "log_request.hpp"
 
 namespace limitree::cli {
 
 class PathTemplate {
  public:
-  // Throws UsageError, which quotes `text`, if it is not a template.
-  explicit PathTemplate(std::string_view text);
+  // Throws UsageError, which quotes `text`, if it is not a template with these
+  // fields.
+  explicit PathTemplate(std::string_view text,
+                        const LogFields& fields = LogFields::common());
 
   // The first segment, if it is the same for every request.
   std::optional<std::string_view> root() const;
@@ -45,7 +47,8 @@ class PathTemplate {
     std::string joined;         // several pieces joined, for the last request
   };
 
-  void append_segment(std::string_view text, std::size_t* at);
+  void append_segment(std::string_view text, const LogFields& fields,
+                      std::size_t* at);
 
   std::vector<Segment> segments_;
   std::vector<limitree_str> path_;

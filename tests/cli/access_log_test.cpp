@@ -15,16 +15,18 @@ constexpr const char* kCombined =
 // What is wrong with `line`, or "".
 std::string reason(const std::string& line) {
   LogRequest request;
-  const char* const found = AccessLog().parse(line, &request);
-  return found == nullptr ? "" : found;
+  AccessLog log;
+  const auto mistake = log.parse(line, &request);
+  return mistake ? std::string(mistake->reason) : "";
 }
 
 // A field of `line`, which must be valid.
 std::string field(const std::string& line, Field name) {
   LogRequest request;
-  const char* const found = AccessLog().parse(line, &request);
-  EXPECT_EQ(found, nullptr) << line;
-  return found == nullptr ? std::string(request[name]) : "";
+  AccessLog log;
+  const auto mistake = log.parse(line, &request);
+  EXPECT_FALSE(mistake) << line;
+  return mistake ? "" : std::string(request[name]);
 }
 
 std::string with_request(const std::string& text) {
@@ -68,13 +70,13 @@ TEST(AccessLog, IgnoresWhatFollowsTheUserAgent) {
 
 TEST(AccessLog, TimeIsUtc) {
   LogRequest request;
-  ASSERT_EQ(AccessLog().parse(kCombined, &request), nullptr);
+  AccessLog log;
+  ASSERT_FALSE(log.parse(kCombined, &request));
   EXPECT_EQ(request.unix_s, 1'772'442'303);  // 2026-03-02 09:05:03 UTC
   EXPECT_EQ(request.utc_offset_s, 3600);
 
-  ASSERT_EQ(
-      AccessLog().parse(with_time("01/Jan/1970:00:00:00 -0930"), &request),
-      nullptr);
+  const std::string early = with_time("01/Jan/1970:00:00:00 -0930");
+  ASSERT_FALSE(log.parse(early, &request));
   EXPECT_EQ(request.unix_s, 9 * 3600 + 30 * 60);
   EXPECT_EQ(request.utc_offset_s, -(9 * 3600 + 30 * 60));
 }
@@ -84,11 +86,11 @@ TEST(AccessLog, ReadsTheTimeOfEachLine) {
   LogRequest request;
   const std::string first = with_time("29/Feb/2024:23:59:59 +0000");
   const std::string second = with_time("01/Mar/2024:00:00:00 +0000");
-  ASSERT_EQ(log.parse(first, &request), nullptr);
+  ASSERT_FALSE(log.parse(first, &request));
   EXPECT_EQ(request.unix_s, 1'709'251'199);
-  ASSERT_EQ(log.parse(first, &request), nullptr);
+  ASSERT_FALSE(log.parse(first, &request));
   EXPECT_EQ(request.unix_s, 1'709'251'199);
-  ASSERT_EQ(log.parse(second, &request), nullptr);
+  ASSERT_FALSE(log.parse(second, &request));
   EXPECT_EQ(request.unix_s, 1'709'251'200);
 }
 
@@ -169,6 +171,18 @@ TEST(AccessLog, SaysWhatIsWrong) {
             "the status is not a number of three digits");
   EXPECT_EQ(reason("a - - [02/Mar/2026:10:05:03 +0000] \"GET /\" 200 1k"),
             "the size is not a number");
+}
+
+TEST(AccessLog, SaysWhere) {
+  const std::string line = kCombined;
+  const auto column = [](const std::string& text) {
+    LogRequest request;
+    AccessLog log;
+    return log.parse(text, &request)->column;
+  };
+  EXPECT_EQ(column(line.substr(0, line.find("] \"GET"))), 13u);
+  EXPECT_EQ(column(with_time("01/Foo/2024:00:00:00 +0000")), 16u);
+  EXPECT_EQ(column("a - - [02/Mar/2026:10:05:03 +0000] \"GET /\" 20 1"), 44u);
 }
 
 // Every prefix of a good line has an answer, without reading beyond it.

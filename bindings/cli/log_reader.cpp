@@ -1,0 +1,125 @@
+#include "log_reader.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "failure.hpp"
+#include "line_reader.hpp"
+#include "log_format.hpp"
+#include "terminal.hpp"
+
+namespace limitree::cli {
+
+namespace {
+
+constexpr std::int64_t kLinesPerUpdate = 1024;
+
+// The bytes of all logs on disk; 0 if one of them is not a regular file.
+std::int64_t total_size(const std::vector<std::string>& names) {
+  std::int64_t total = 0;
+  bool known = true;
+  for (const std::string& name : names) {
+    struct stat status {};
+    const int failed = name == "-" ? fstat(STDIN_FILENO, &status)
+                                   : stat(name.c_str(), &status);
+    if (failed != 0) throw FileError(name, errno);
+    if (S_ISDIR(status.st_mode)) throw FileError(name, EISDIR);
+    known = known && S_ISREG(status.st_mode);
+    total += status.st_size;
+  }
+  return known ? total : 0;
+}
+
+}  // namespace
+
+LogReader::LogReader(const LogOptions& options)
+    : logs_(options.logs),
+      format_(make_log_format(options.format, options.keys, &fields_)) {}
+
+int LogReader::read(const std::function<void(const LogRequest&)>& take) {
+  ProgressBar progress(total_size(logs_));
+  int exit_code = kExitOk;
+  const auto start = std::chrono::steady_clock::now();
+  try {
+    for (const std::string& name : logs_) read_file(name, &progress, take);
+  } catch (const FileError& error) {
+    progress.clear();
+    complain(error.what());
+    exit_code = kExitBadInput;
+  }
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - start;
+  seconds_ = took.count();
+  progress.clear();
+  return exit_code;
+}
+
+void LogReader::read_file(const std::string& name, ProgressBar* progress,
+                          const std::function<void(const LogRequest&)>& take) {
+  InputFile file(name);
+  LineReader reader(&file);
+  file_ = name;
+  file_lines_ = 0;
+  std::string_view line;
+  for (;;) {
+    const LineReader::Found found = reader.next(&line);
+    if (found == LineReader::Found::kEnd) break;
+    ++file_lines_;
+    ++summary_.lines;
+    if (found == LineReader::Found::kLine) {
+      read_line(line, take);
+    } else {
+      ++summary_.bad;
+      note("the line is longer than 64 KiB", &summary_.bad_notes);
+    }
+    if (file_lines_ % kLinesPerUpdate == 0) {
+      progress->update(done_bytes_ + file.bytes_read(), summary_.lines);
+    }
+  }
+  done_bytes_ += file.bytes_read();
+}
+
+void LogReader::read_line(std::string_view line,
+                          const std::function<void(const LogRequest&)>& take) {
+  summary_.bytes += static_cast<std::int64_t>(line.size());
+  LogRequest request;
+  if (const auto mistake = format_->parse(line, &request)) {
+    ++summary_.bad;
+    if (summary_.bad_notes.size() < LogSummary::kMaxNotes) {
+      note(mistake->text(), &summary_.bad_notes);
+    }
+    return;
+  }
+  advance_clock(request);
+  take(request);
+}
+
+void LogReader::advance_clock(const LogRequest& request) {
+  // Years beyond 2262 do not fit into nanoseconds.
+  const std::int64_t unix_s =
+      std::min(request.unix_s, INT64_MAX / kSecondNs - 1);
+  const std::int64_t unix_ns = unix_s * kSecondNs + request.nanos;
+  if (!std::exchange(started_, true)) {
+    summary_.first = {unix_s, request.utc_offset_s};
+    summary_.last = summary_.first;
+    now_ns_ = unix_ns;
+  } else if (unix_ns < now_ns_) {
+    ++summary_.out_of_order;
+  } else {
+    summary_.last.unix_s = unix_s;
+    now_ns_ = unix_ns;
+  }
+}
+
+void LogReader::note(const std::string& reason,
+                     std::vector<LineNote>* notes) const {
+  if (notes->size() == LogSummary::kMaxNotes) return;
+  notes->push_back({file_, file_lines_, reason});
+}
+
+}  // namespace limitree::cli
