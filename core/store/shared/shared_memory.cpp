@@ -12,15 +12,15 @@
 
 #include "store/late_clock.hpp"
 #include "store/shared/mapped_cells.hpp"
+#include "store/spin_lock.hpp"
 
 namespace limitree::shared {
 
 namespace {
 
-// A round of waiting is kSpins looks at the lock, and a rest.  A request may
+// A round of waiting is a few looks at the lock, and a rest.  A request may
 // give up only after the first few rounds, because its own process may be the
 // one that did not run.
-constexpr int kSpins = 200;
 constexpr int kLeastRounds = 4;
 constexpr int kYieldingRounds = 64;  // later ones sleep
 constexpr auto kSleep = std::chrono::microseconds(200);
@@ -38,27 +38,18 @@ Duration steady_time() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
-void pause_a_little() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
 // Returns 0 if it took the lock for `mine`, or else the owner.
 std::uint64_t look(std::atomic<std::uint64_t>& lock, std::uint64_t mine,
-                   int spins) {
-  std::uint64_t owner = 0;
-  for (int spin = 0; spin < spins; ++spin) {
-    owner = lock.load(std::memory_order_relaxed);
+                   bool once) {
+  Backoff backoff;
+  for (;;) {
+    std::uint64_t owner = lock.load(std::memory_order_relaxed);
     if (owner == 0 &&
         lock.compare_exchange_strong(owner, mine, std::memory_order_acquire)) {
       return 0;
     }
-    pause_a_little();
+    if (once || !backoff.pause()) return owner;
   }
-  return owner;
 }
 
 void rest(int round) {
@@ -101,7 +92,7 @@ SharedMemory::Place SharedMemory::place(std::uint32_t shard) {
   for (int round = 0;; ++round) {
     const std::uint64_t stalled = stalled_[shard].owner;
     const bool looks_once = waiter->at_once && stalled != 0;
-    waiter->owner = look(words(shard).lock, mine, looks_once ? 1 : kSpins);
+    waiter->owner = look(words(shard).lock, mine, looks_once);
     if (waiter->owner == 0) {
       forget_stalled(shard);
       return true;
