@@ -1,7 +1,7 @@
 // The cost of a round trip for blocking callers and for an event loop, compared
 // with bare hiredis.  All use the same private redis-server, one after another.
 //
-// Usage: redis_client_bench [seconds of each measurement]
+// Usage: redis_client_bench [seconds of each measurement] [threads | loops]
 
 #include <hiredis/hiredis.h>
 #include <poll.h>
@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -246,11 +247,12 @@ void compare_blocking(const RedisServer& server, const Commands& commands,
   Settings sleeping = settings;
   sleeping.low_latency = LowLatency::kOff;
   Traffic traffic;
+  const RedisProtocol protocol(settings.login);
   Node ours(
       {.host = "127.0.0.1", .port = static_cast<std::uint16_t>(server.port())},
       protocol, &traffic);
   ConnectionPool pool_of_ours(&ours, settings);
-  Node sleeps(ours.endpoint(), settings.login, &traffic);
+  Node sleeps(ours.endpoint(), protocol, &traffic);
   ConnectionPool pool_that_sleeps(&sleeps, sleeping);
   for (const int threads : {1, 2, 4, 16, 64}) {
     std::vector<Figures> theirs;
@@ -392,8 +394,9 @@ void compare_loops(const RedisServer& server, const Commands& commands,
 int main(int argc, char** argv) {
   using namespace limitree::redis;
   const double seconds = argc > 1 ? std::atof(argv[1]) : 1.0;
+  const std::string_view part = argc > 2 ? argv[2] : "";
   const RedisServer server;
   const Commands commands(server);
-  compare_blocking(server, commands, seconds);
-  compare_loops(server, commands, seconds);
+  if (part != "loops") compare_blocking(server, commands, seconds);
+  if (part != "threads") compare_loops(server, commands, seconds);
 }

@@ -1,12 +1,10 @@
 """What a decision costs a Redis server: limitree beside its peers.
 
-The peers' scripts are taken from their installed packages:
+    python3 bench/redis_server_cpu.py build/bench/bench/redis_calls
 
-    python3 -m venv peers && peers/bin/pip install limits throttled-py redis
-    npm install --prefix peers rate-limiter-flexible
-    python3 bench/redis_server_cpu.py build/bench/bench/redis_calls peers
-
-A peer that is not installed is left out.  Each has one call for each level, as
+compare/peers.py installs the peers; their scripts are taken from the packages.
+A peer that cannot be installed is left out.  redis-cell is a module of the
+server, which managed servers do not have.  Each has one call for each level, as
 its library makes them; limitree has one for all levels, and in the rows "of 16"
 one for 16 callers who wait at the same time.
 
@@ -26,8 +24,12 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "compare"))
+import peers  # noqa: E402
 
 CALLERS = 5120
 CONNECTIONS = 4
@@ -73,7 +75,7 @@ def command(*words):
 class Server:
     """A private redis-server."""
 
-    def __init__(self):
+    def __init__(self, module=(), variables=None):
         cpus = sorted(os.sched_getaffinity(0))
         self.folder = tempfile.mkdtemp(prefix="limitree-bench-")
         path = self.folder + "/redis.sock"
@@ -83,7 +85,8 @@ class Server:
         self.process = subprocess.Popen(
             ["redis-server", "--port", str(port), "--save", "",
              "--appendonly", "no", "--dir", self.folder, "--unixsocket", path,
-             "--logfile", self.folder + "/log"],
+             "--logfile", self.folder + "/log", *module],
+            env={**os.environ, **(variables or {})},
             preexec_fn=lambda: os.sched_setaffinity(0, cpus[:1]))
         if len(cpus) > 1:
             os.sched_setaffinity(0, cpus[1:2])
@@ -176,8 +179,15 @@ def ask_peer(words, folder, environment=None):
     return json.loads(said)
 
 
-def peers(server, folder):
+def calls_of_peers(server, has_cell):
     """Returns for each peer what makes the call for a bucket's name."""
+    calls = {}
+    if has_cell:
+        calls["redis-cell"] = lambda bucket: command(
+            "CL.THROTTLE", bucket, 999999, 1000000, 60, 1)
+    folder = peers.python_peers()
+    if folder is None or peers.node_peers() is None:
+        return calls
     python = str(folder / "bin/python")
     found = {
         "limits": ask_peer([python, "-c", ASK_LIMITS], folder),
@@ -189,10 +199,9 @@ def peers(server, folder):
         "rate-limiter-flexible": (1, 60, 1000000, 60),
         "throttled-py": (1, 1000000, 1),
     }
-    calls = {}
     for name, one in found.items():
         if one is None:
-            print(f"{name} is not installed in {folder}")
+            print(f"{name} is left out: it does not run")
             continue
         sha = server.load(one["script"])
         calls[name] = lambda bucket, sha=sha, key=one["key"], name=name: (
@@ -237,12 +246,12 @@ def compare(server, rows, options):
               f" {rows[0].median() / row.median():8.2f}")
 
 
-def measure_cpu(server, options):
-    calls = peers(server, options.peers.resolve())
+def measure_cpu(server, options, has_cell):
+    calls = calls_of_peers(server, has_cell)
     print("us of the server's processor for each decision, and limitree's"
           " share of it")
     print(f"  {'':28} {'least':>7} {'median':>8} {'of least':>9} {'median':>8}")
-    for levels in 1, 2, 3, 5:
+    for levels in map(int, options.levels.split(",")):
         print(f"{levels} level{'s' if levels > 1 else ''}")
         server.ask(command("FLUSHALL"))
 
@@ -313,17 +322,17 @@ def main():
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("calls", help="the program redis_calls")
-    parser.add_argument("peers", type=pathlib.Path,
-                        help="where the peers are installed")
+    parser.add_argument("--levels", default="1,2,3,5")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--seconds", type=float, default=0.2)
     parser.add_argument("--algorithms", action="store_true",
                         help="those alone")
     options = parser.parse_args()
-    server = Server()
+    cell = None if options.algorithms else peers.redis_cell()
+    server = Server(*(cell or ()))
     try:
         if not options.algorithms:
-            measure_cpu(server, options)
+            measure_cpu(server, options, cell is not None)
             measure_memory(server, options)
         measure_algorithms(server, options)
     finally:

@@ -9,12 +9,16 @@ nghttp2-client, has another, which a private redis-server shares.  Without
 
     go install github.com/envoyproxy/ratelimit/src/service_cmd@latest
 
+With nghttpd, of Debian's package nghttp2-server, one more row has what HTTP/2
+alone costs one request at a time: it answers with a file of seven bytes.
+
 Processor time is that of all threads of a process, as the scheduler counts it.
 Rounds of all rows are interleaved, and the least of each row is shown: other
 work on the machine can only add.  Latencies are medians of the rounds.
 """
 
 import argparse
+import shutil
 import statistics
 
 from service import asked, load, memory, reload
@@ -154,10 +158,15 @@ def named_services(found):
     return [(name, found[key]) for key, name in names.items() if key in found]
 
 
-def one_in_flight(arguments, found):
+def one_in_flight(arguments, services, found):
     rows = [Row(name, service, alone(ONE))
             for name, service in named_services(found)]
     rows.insert(1, Row("memory, two levels", found["memory"], alone(TREE)))
+    if shutil.which("nghttpd") is None:
+        print("nghttpd is left out: it is not installed")
+    else:
+        rows.append(Row("nghttpd, a file of 7 bytes", services.file_server(
+            ONE.path, b"7 bytes"), alone(ONE)))
     measure(arguments, rows, arguments.requests // 50, timed=True)
     print_table("One request at a time", ["", "us of the server",
                 "us of Redis", "p50 us", "p99 us"],
@@ -204,7 +213,7 @@ def measure_costs(arguments):
         found = started(services, arguments)
         peak = costs(arguments, found) if "many" in parts else 18_000
         if "alone" in parts:
-            one_in_flight(arguments, found)
+            one_in_flight(arguments, services, found)
         if "rate" in parts:
             at_rate(arguments, found, peak / 2)
         if "rules" in parts:

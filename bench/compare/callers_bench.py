@@ -3,8 +3,7 @@
 All decide one limit of one level: limitree through its C interface
 (redis_callers.cpp), redis_rate, and redis-cell by go-redis (go_peers).  Each
 runs in its own process, on one fresh, private server, and they alternate in
-each round.  The peers are built first: without Go there are none, and without
-Cargo there is no redis-cell.
+each round.  peers.py builds them first.
 
 Loads: `idle` runs nothing else.  --busy adds two more: `busy` runs as many
 spinning processes as there are processors; in `one core` the client and one
@@ -18,55 +17,12 @@ import argparse
 import contextlib
 import json
 import os
-import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
 
+import peers
 from redis_bench import redis_server
-
-HERE = pathlib.Path(__file__).resolve().parent
-BUILD = HERE.parents[1] / "build"
-PEERS = BUILD / "peers"
-
-# Cargo builds the library of a crate only for a crate that needs it.
-CELL = """[package]
-name = "redis_cell_module"
-version = "0.0.0"
-edition = "2018"
-[lib]
-path = "lib.rs"
-[dependencies]
-redis-cell = "=0.2.2"
-"""
-
-
-# ---- The peers --------------------------------------------------------------
-
-
-def build_peers():
-    """Returns the program of the Go peers and the module of redis-cell."""
-    if shutil.which("go") is None:
-        return None, None
-    program = PEERS / "go_peers"
-    subprocess.run(["go", "build", "-o", program, "."], check=True,
-                   cwd=HERE / "go_peers")
-    if shutil.which("cargo") is None:
-        return program, None
-    folder = PEERS / "redis_cell"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "Cargo.toml").write_text(CELL)
-    (folder / "lib.rs").write_text("")
-    subprocess.run(["cargo", "build", "--release", "--quiet"], check=True,
-                   cwd=folder)
-    return program, folder / "target/release/libredis_cell.so"
-
-
-def rust_libraries():
-    folder = subprocess.run(["rustc", "--print", "target-libdir"], check=True,
-                            stdout=subprocess.PIPE, text=True).stdout.strip()
-    return {**os.environ, "LD_LIBRARY_PATH": folder}
 
 
 # ---- Loads ------------------------------------------------------------------
@@ -111,7 +67,7 @@ def run(command, processors):
 def commands(options, address, go, cell):
     """Returns the commands to run, without their threads and seconds."""
     url = f"redis://{address}/0"
-    found = {"limitree": [BUILD / "bench/bench/redis_callers", url]}
+    found = {"limitree": [peers.BUILD / "bench/bench/redis_callers", url]}
     for also in options.also:
         name, _, program = also.partition("=")
         found[name] = [program, url]
@@ -158,11 +114,12 @@ def arguments():
 
 def main():
     options = arguments()
-    go, cell = build_peers()
+    go = peers.go_peers()
+    cell = peers.redis_cell() if go else None
     print(f"{'load':<8} thr  {'':<11} {'':>9}   {'p50 us':>7} {'p99 us':>7} "
           f"{'max us':>7} {'CPU us':>6}   thousands a second, each round")
-    module = ["--loadmodule", str(cell)] if cell else []
-    with redis_server(module, rust_libraries() if cell else None) as url:
+    module, variables = cell or ([], {})
+    with redis_server(module, {**os.environ, **variables}) as url:
         address = url.removeprefix("redis://").removesuffix("/0")
         programs = commands(options, address, go, cell)
         for load in loads(options.busy):

@@ -131,3 +131,25 @@ class Services:
                 "REDIS_URL": str(url)})
         running.grpc, running.http = int(ports["GRPC_PORT"]), int(ports["PORT"])
         return running
+
+    def file_server(self, path, text):
+        """nghttpd, which answers requests for `path` with `text`."""
+        file = self.folder / f"files{path}"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(text)
+        port = free_port()
+        running = self.start(
+            self.arguments.server,
+            ["nghttpd", "--no-tls", "-a", "127.0.0.1", "-d",
+             self.folder / "files", port], "")  # it logs nothing
+        running.grpc = port
+        until = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                return running
+            except OSError:
+                if running.process.poll() is not None or (
+                        time.monotonic() > until):
+                    raise
+                time.sleep(0.02)
