@@ -139,6 +139,14 @@ void Peer::reset() {
 
 // ---- FakeServer -------------------------------------------------------------
 
+std::function<void(Peer&)> answering(std::string request, std::string reply) {
+  return [request = std::move(request), reply = std::move(reply)](Peer& peer) {
+    peer.expect(request);
+    peer.send(reply);
+    peer.wait_for_end();
+  };
+}
+
 FakeServer::FakeServer(std::function<void(Peer&)> script)
     : FakeServer(std::vector{std::move(script)}) {}
 

@@ -48,6 +48,9 @@ class Peer {
   const int stop_;
 };
 
+// The script that waits for `request`, answers it and waits for the end.
+std::function<void(Peer&)> answering(std::string request, std::string reply);
+
 class FakeServer {
  public:
   // Runs `script` for each connection in its own thread, then closes the

@@ -52,11 +52,8 @@ const std::string kFour = "*4\r\n:0\r\n:1\r\n:2\r\n:3\r\n";
 const std::vector<std::string> kEach = {"0", "1", "2", "3"};
 
 TEST_F(ConnectionJoint, SendsWhatWaitsAsOne) {
-  FakeServer server([this](Peer& peer) {
-    peer.expect(call({"k0", "k1", "k2", "k3"}) + kPing);
-    peer.send(kFour + "+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(
+      answering(call({"k0", "k1", "k2", "k3"}) + kPing, kFour + "+PONG\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand ping({"PING"});
   push_all(&connection);
@@ -72,11 +69,8 @@ TEST_F(ConnectionJoint, SendsWhatWaitsAsOne) {
 }
 
 TEST_F(ConnectionJoint, SendsAFewOneByOne) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(resp({"ECHO", "k0"}) + resp({"ECHO", "k1"}));
-    peer.send(":0\r\n:1\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(
+      answering(resp({"ECHO", "k0"}) + resp({"ECHO", "k1"}), ":0\r\n:1\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   connection.push(&commands_[0]);
   connection.push(&commands_[1]);
@@ -175,12 +169,9 @@ TEST_F(ConnectionJoint, JoinsNoMoreWhereKeysMustNotMeet) {
 }
 
 TEST_F(ConnectionJoint, ForgetsWhatHasNotBeenPutTogether) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(resp({"ECHO", "k0"}) + resp({"ECHO", "k2"}) +
-                resp({"ECHO", "k3"}));
-    peer.send(":0\r\n:2\r\n:3\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(
+      resp({"ECHO", "k0"}) + resp({"ECHO", "k2"}) + resp({"ECHO", "k3"}),
+      ":0\r\n:2\r\n:3\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);
@@ -195,12 +186,9 @@ TEST_F(ConnectionJoint, ForgetsWhatHasNotBeenPutTogether) {
 // The commands have been joined, because another command came, but no byte of
 // them has been sent.
 TEST_F(ConnectionJoint, TakesApartWhatHasNotBeenSent) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing + resp({"ECHO", "k0"}) + resp({"ECHO", "k2"}) +
-                resp({"ECHO", "k3"}));
-    peer.send("+PONG\r\n:0\r\n:2\r\n:3\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kPing + resp({"ECHO", "k0"}) +
+                                  resp({"ECHO", "k2"}) + resp({"ECHO", "k3"}),
+                              "+PONG\r\n:0\r\n:2\r\n:3\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   ASSERT_TRUE(run_until(&connection, [&] { return connection.ready(); }));
   push_all(&connection);

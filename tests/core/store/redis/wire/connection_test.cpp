@@ -137,11 +137,8 @@ TEST(Connection, SendsTheRestWhenTheSocketTakesItAgain) {
 }
 
 TEST(Connection, ErrorRepliesAreAnswers) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing);
-    peer.send("-LOADING Redis is loading the dataset in memory\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(
+      answering(kPing, "-LOADING Redis is loading the dataset in memory\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
@@ -220,11 +217,7 @@ INSTANTIATE_TEST_SUITE_P(Connection, CutReply, testing::Bool(),
                          });
 
 TEST(Connection, AHalfReplyIsWaitedFor) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kGet);
-    peer.send("$10\r\nhalf");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kGet, "$10\r\nhalf"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"GET", "a"});
   connection.push(&command);
@@ -270,11 +263,7 @@ struct Wrong {
 class WrongReply : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongReply, ClosesTheConnection) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing);
-    peer.send(GetParam().bytes);
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kPing, GetParam().bytes));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
@@ -297,21 +286,13 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& test) { return test.param.name; });
 
 TEST(Connection, APushClosesIt) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing);
-    peer.send(">2\r\n+invalidate\r\n*0\r\n+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kPing, ">2\r\n+invalidate\r\n*0\r\n+PONG\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   EXPECT_EQ(ask(&connection, {"PING"}), "unknown: protocol");
 }
 
 TEST(Connection, AReplyTooManyClosesIt) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing);
-    peer.send("+PONG\r\n+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kPing, "+PONG\r\n+PONG\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand command({"PING"});
   connection.push(&command);
@@ -404,12 +385,9 @@ class RefusedLogin : public testing::TestWithParam<Refused> {};
 
 TEST_P(RefusedLogin, SendsNoCommand) {
   const Login login{"", "secret", 2, "me"};
-  FakeServer server([](Peer& peer) {
-    peer.expect(resp({"AUTH", "secret"}) + resp({"SELECT", "2"}) +
-                resp({"CLIENT", "SETNAME", "me"}));
-    peer.send(GetParam().replies);
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(resp({"AUTH", "secret"}) + resp({"SELECT", "2"}) +
+                                  resp({"CLIENT", "SETNAME", "me"}),
+                              GetParam().replies));
   Wire connection(server.endpoint(), kSettings, login);
   TestCommand command({"PING"});
   connection.push(&command);
@@ -533,11 +511,7 @@ TEST(Connection, NeverWaitsForAnAddressThatDoesNotAnswer) {
 
 // On most systems "localhost" is ::1 first, and no server listens there.
 TEST(Connection, TriesAllAddressesOfAName) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing);
-    peer.send("+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kPing, "+PONG\r\n"));
   Endpoint endpoint = server.endpoint();
   endpoint.host = "localhost";
   Wire connection(endpoint, kSettings, kNoLogin);
@@ -547,11 +521,7 @@ TEST(Connection, TriesAllAddressesOfAName) {
 // Running out of descriptors is an error like any other, and does no lasting
 // harm.
 TEST(Connection, TellsThatThereAreNoDescriptorsLeft) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing);
-    peer.send("+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kPing, "+PONG\r\n"));
   rlimit old{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
   const rlimit none{0, old.rlim_max};
@@ -642,11 +612,7 @@ TEST(Connection, HearsTheLastWordOfAServerThatTakesNoMore) {
 // ---- callers that go away ---------------------------------------------------
 
 TEST(Connection, DropsTheAnswerToAnAbandonedCommand) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kGet + kPing);
-    peer.send("$3\r\nold\r\n+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(kGet + kPing, "$3\r\nold\r\n+PONG\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand second({"PING"});
   {
@@ -664,11 +630,8 @@ TEST(Connection, DropsTheAnswerToAnAbandonedCommand) {
 }
 
 TEST(Connection, NeverSendsACommandAbandonedBefore) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(kPing + resp({"ASKING"}) + kPing);
-    peer.send("+1\r\n+OK\r\n+2\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(
+      answering(kPing + resp({"ASKING"}) + kPing, "+1\r\n+OK\r\n+2\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand kept({"PING"});
   TestCommand kept_too({"PING"});
@@ -702,11 +665,8 @@ TEST(Connection, AbandonsTheOnlyCommand) {
 }
 
 TEST(Connection, AskingIsAnsweredTooAndNotHeard) {
-  FakeServer server([](Peer& peer) {
-    peer.expect(resp({"ASKING"}) + kGet + kPing);
-    peer.send("+OK\r\n$1\r\n7\r\n+PONG\r\n");
-    peer.wait_for_end();
-  });
+  FakeServer server(answering(resp({"ASKING"}) + kGet + kPing,
+                              "+OK\r\n$1\r\n7\r\n+PONG\r\n"));
   Wire connection(server.endpoint(), kSettings, kNoLogin);
   TestCommand first({"GET", "a"});
   TestCommand second({"PING"});
