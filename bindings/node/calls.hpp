@@ -27,6 +27,9 @@ napi_value start(napi_env env, napi_callback_info info);
 // says. Returns a promise if a store has to be asked, else nothing.
 napi_value reset(napi_env env, napi_callback_info info);
 
+// explain(...segments): a text.
+napi_value explain(napi_env env, napi_callback_info info);
+
 // shouldRateLimit(...): the answer, or a promise of it.  Throws Error.
 Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info);
 

@@ -141,6 +141,14 @@ napi_value reset(const Request& request) {
                      });
 }
 
+napi_value explain(const Request& request) {
+  const Native& native = *request.native;
+  const Segments& path = request.segments;
+  const Text text =
+      native.engine().limiter().explain({path.data(), path.size()});
+  return to_string(native.environment().env(), text.view());
+}
+
 // Runs kCall(request), and handles all exceptions.
 template <napi_value (*kCall)(const Request&)>
 napi_value guarded(napi_env env, napi_callback_info info) {
@@ -172,6 +180,10 @@ napi_value start(napi_env env, napi_callback_info info) {
 
 napi_value reset(napi_env env, napi_callback_info info) {
   return guarded<reset>(env, info);
+}
+
+napi_value explain(napi_env env, napi_callback_info info) {
+  return guarded<explain>(env, info);
 }
 
 Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {

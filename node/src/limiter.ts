@@ -57,9 +57,8 @@ export class Limiter {
    */
   constructor(options: LimiterOptions) {
     checkLimiterNames(options);
-    const {
-      limits, clock, levels, share, descriptors, mergeDomains = false, ...rest
-    } = options;
+    const { limits, clock, levels, share, descriptors, mergeDomains = false,
+            ...rest } = options;
     checkFlag(mergeDomains, 'mergeDomains');
     if (levels !== undefined) checkFlag(levels, 'levels');
     checkShare(options);
@@ -81,8 +80,7 @@ export class Limiter {
 
   /** Makes a limiter from a file, without blocking while the file is read. */
   static async fromFile(
-    file: string | FileUrl,
-    options: Omit<LimiterOptions, 'limits'> = {},
+    file: string | FileUrl, options: Omit<LimiterOptions, 'limits'> = {},
   ): Promise<Limiter> {
     checkLimiterNames(options);
     const from = fileUrl(file);
@@ -150,9 +148,7 @@ export class Limiter {
    * about `['user', user, action]`.  Rejects as `authorize` does.
    */
   authorizeActionForUser(
-    user: Segment,
-    action: Segment,
-    options?: AsyncCallOptions,
+    user: Segment, action: Segment, options?: AsyncCallOptions,
   ): Promise<Decision | undefined> {
     return this.#requests.decideForUser(user, action, options);
   }
@@ -337,9 +333,8 @@ export class Limiter {
   /**
    * Sets how busy this process is, from 0 (idle) to 1, the initial value:
    * limits with `overrun: {percent: N, when: idle}` admit
-   * N % x (1 - pressure) above their capacity.
-   *
-   * Throws `LIMITREE_INVALID_ARGUMENT` for anything else.
+   * N % x (1 - pressure) above their capacity.  Throws
+   * `LIMITREE_INVALID_ARGUMENT` for anything else.
    */
   setPressure(pressure: number): void {
     this.#native.setPressure(pressureOf(pressure));
@@ -348,6 +343,11 @@ export class Limiter {
   /** All counters in the text format of Prometheus. */
   prometheus(): string {
     return this.#native.prometheus();
+  }
+
+  /** Which limits lie on `path` and why, as text for people. */
+  explain(path: Path): string {
+    return this.#requests.explain(path);
   }
 
   /** The URL of the store, without user and password. */

@@ -43,6 +43,7 @@ export interface Functions {
   decide(...segments: unknown[]): string | undefined;
   start(...segments: unknown[]): string | undefined;
   reset(...segments: unknown[]): Promise<number> | undefined;
+  explain(...segments: unknown[]): string;
   reload(limits: string[]): Promise<number>;
   reloadDescriptors(files: string[]): Promise<number>;
   shouldRateLimit(

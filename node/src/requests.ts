@@ -278,6 +278,14 @@ export class Requests {
     await this.wait(this.#native.reset(...segments));
   }
 
+  /** Which limits lie on a path, as text for people. */
+  explain(path: Path): string {
+    checkArray(path, 'path');
+    const segments = [...path];
+    this.#write(at.AUTHORIZE, NONE, at.ONE_PATH);
+    return this.#native.explain(...segments);
+  }
+
   /** Answers a request of Envoy; the answer to a reset means nothing. */
   async askEnvoy(
     ...request: Parameters<typeof readRequest>

@@ -377,7 +377,7 @@ describe('a closed limiter', () => {
     }
     for (const [call, ...args] of [
       ['authorizeSync', ['job']], ['stats'], ['limitStats'], ['reasonStats'],
-      ['prometheus']]) {
+      ['prometheus'], ['explain', ['job']]]) {
       assert.throws(() => closed[call](...args), { code }, call);
     }
     assert.equal(kept.levels[0].policy, 'user:*');

@@ -390,6 +390,24 @@ describe('the rest', () => {
     assert.ok(await limiter.ping() >= 0);
   });
 
+  it('explains a path', () => {
+    const children = { '*': { limits: '5/h' } };
+    const limiter = new Limiter({ limits: { schema: { user: { children } } } });
+    const { explain } = limiter;
+    const text = explain(['user', 7]);
+    assert.match(text, /user:\*/);
+    assert.match(text, /user:7/);
+    assert.equal(limiter.stats().allowed, 0);
+    for (const [path, code] of [
+      [['team'], 'LIMITREE_UNKNOWN_ROOT'],
+      [['user'], 'LIMITREE_INVALID_ARGUMENT'],
+      [[], 'LIMITREE_INVALID_ARGUMENT'],
+      ['user', 'LIMITREE_INVALID_ARGUMENT'],
+      [['user', {}], 'LIMITREE_INVALID_ARGUMENT']]) {
+      assert.throws(() => explain(path), { code }, String(path));
+    }
+  });
+
   it('ends', async () => {
     const limiter = made();
     assert.equal(limiter.closed, false);
