@@ -17,8 +17,10 @@
 #   slow                          beside another label: only by ./dev test all
 #   rare                          the same: only by ./dev test rare, to release
 #
-# It starts tests for twice as many processors as there are, so a test that
-# keeps one busy counts as two.  Tests that mostly wait count as one.
+# It starts tests for three times as many processors as there are.  Most tests
+# keep one busy for half of their time, so they count as two, and those that
+# mostly wait as one.  The longest have a COST, so that they start first, also
+# where no earlier run has left its times.
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
@@ -118,8 +120,10 @@ function(_limitree_gtest target name)
   cmake_parse_arguments(ARG "SERIAL;COUNTS_NEW;WAITS" "LABEL" "SOURCES;LIBS"
                         ${ARGN})
   set(processors 2)
+  set(cost 0)
   if(ARG_WAITS)
     set(processors 1)
+    set(cost 10)
   endif()
   if(NOT ARG_LIBS)
     set(ARG_LIBS limitree_core)
@@ -138,8 +142,8 @@ function(_limitree_gtest target name)
             LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
   set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
   set(properties LABELS ${ARG_LABEL} TIMEOUT ${LIMITREE_SUITE_TIMEOUT}
-                 RUN_SERIAL ${ARG_SERIAL} PROCESSORS ${processors} ENVIRONMENT
-                 ${LIMITREE_TEST_ENVIRONMENT})
+                 RUN_SERIAL ${ARG_SERIAL} PROCESSORS ${processors} COST ${cost}
+                 ENVIRONMENT ${LIMITREE_TEST_ENVIRONMENT})
   set(script ${PROJECT_SOURCE_DIR}/cmake/discover_suites.cmake)
   add_custom_command(
     TARGET ${target}
