@@ -36,6 +36,7 @@ struct Error {
   // The kind of failure of a store, as one word: "readonly".  Static storage;
   // empty for all other errors.
   const char* reason = "";
+  bool is_static = false;  // one of those of Status, which nobody deletes
 };
 
 // Success, or an Error.  Success costs one null pointer.
@@ -44,7 +45,13 @@ class [[nodiscard]] Status {
   Status() = default;
   Status(Code code, std::string message)
       : error_(new Error{code, {std::move(message)}, ""}) {}
-  explicit Status(Error error) : error_(new Error(std::move(error))) {}
+  explicit Status(Error error) : error_(new Error(std::move(error))) {
+    error_->is_static = false;
+  }
+
+  // These allocate nothing, so that what ends can say why without memory.
+  static Status no_memory() noexcept;          // kOutOfMemory
+  static Status limiter_is_closed() noexcept;  // kCancelled
 
   bool ok() const { return error_ == nullptr; }
   Code code() const { return ok() ? Code::kOk : error_->code; }
@@ -57,9 +64,11 @@ class [[nodiscard]] Status {
   // Not inlined, so that the destructor of success is.
   struct DeleteError {
     [[gnu::cold, gnu::noinline]] void operator()(const Error* error) const {
-      delete error;
+      if (!error->is_static) delete error;
     }
   };
+
+  explicit Status(Error* error) noexcept : error_(error) {}
 
   std::unique_ptr<Error, DeleteError> error_;
 };

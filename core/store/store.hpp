@@ -241,7 +241,7 @@ inline void Pending::complete(Status status) {
                                        wrapper.checkpoint);
     } catch (const std::bad_alloc&) {
       // It must be answered, and so must those after it.
-      status = Status(Code::kOutOfMemory, "no memory");
+      status = Status::no_memory();
     }
   }
   finished(std::move(status));

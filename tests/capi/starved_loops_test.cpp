@@ -128,7 +128,7 @@ class Loops {
 
 struct Host {
   const char* name;
-  const char* store;  // empty: a client of the program
+  const char* store;  // empty: a client of the program; "redis", ...
   bool is_warm;       // connected before memory runs out
   bool by_descriptor = true;
   bool answers = false;  // the client
@@ -141,6 +141,20 @@ class StarvedLoops : public testing::TestWithParam<Host> {
     if (store == "redis") {
       redis_ = std::make_unique<redis::RedisServer>();
       url_ = "redis://127.0.0.1:" + std::to_string(redis_->port());
+    } else if (store == "sentinel") {
+      redis_ = std::make_unique<redis::RedisServer>();
+      const std::string primary = std::to_string(redis_->port());
+      sentinel_ =
+          std::make_unique<redis::RedisServer>(redis::RedisServerOptions{
+              .config = {"sentinel monitor main 127.0.0.1 " + primary + " 1"},
+              .sentinel = true});
+      url_ = "redis+sentinel://127.0.0.1:" + std::to_string(sentinel_->port()) +
+             "/main";
+    } else if (store == "cluster") {
+      redis_ = std::make_unique<redis::RedisServer>(
+          redis::RedisServerOptions{.config = {"cluster-enabled yes"}});
+      redis_->cli({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"});
+      url_ = "redis+cluster://127.0.0.1:" + std::to_string(redis_->port());
     } else if (store == "memcached") {
       memcached_ = std::make_unique<memcached::MemcachedServer>();
       url_ = "memcached://" + memcached_->host();
@@ -181,6 +195,7 @@ class StarvedLoops : public testing::TestWithParam<Host> {
   }
 
   std::unique_ptr<redis::RedisServer> redis_;
+  std::unique_ptr<redis::RedisServer> sentinel_;
   std::unique_ptr<memcached::MemcachedServer> memcached_;
   std::string url_;
   Commands commands_;
@@ -193,6 +208,10 @@ INSTANTIATE_TEST_SUITE_P(
     Hosts, StarvedLoops,
     testing::Values(Host{"redis", "redis", false},
                     Host{"warm_redis", "redis", true},
+                    // Their first calls wait for a search for servers.
+                    Host{"sentinel", "sentinel", false},
+                    Host{"warm_sentinel", "sentinel", true},
+                    Host{"cluster", "cluster", false},
                     Host{"memcached", "memcached", false},
                     Host{"warm_memcached", "memcached", true},
                     Host{"client", "", false, true, true},
@@ -231,6 +250,38 @@ TEST_P(StarvedLoops, EndEachCallOnce) {
     ++allocations;
   } while (!HasFailure());
   EXPECT_GT(allocations, 3) << "nothing was starved";
+}
+
+// Whatever a call waits for, a loop that is freed ends it.
+TEST_P(StarvedLoops, AreFreedWithoutMemory) {
+  constexpr long kEnough = std::numeric_limits<long>::max();
+  for (int runs = 0; runs < 6; ++runs) {
+    for (const long allocations : {0L, 1L, 3L, 10L}) {
+      SCOPED_TRACE(testing::Message() << runs << " runs, " << allocations);
+      commands_.count = 0;
+      std::array<Call, 2 * kCalls> calls;
+      {
+        Loops loops(url_, &commands_);
+        if (GetParam().by_descriptor) loops.watch();
+        if (GetParam().is_warm) expect_answers(&loops);
+        for (std::size_t i = 0; i < calls.size(); ++i) {
+          loops.start(i % 2, "alex", &calls[i]);
+        }
+        for (int run = 0; run < runs && calls[0].ended + calls[1].ended == 0;
+             ++run) {
+          ASSERT_TRUE(step(&loops, kEnough));
+        }
+        g_allocations_left = allocations;
+      }
+      g_allocations_left = kEnough;
+      for (const Call& call : calls) {
+        EXPECT_EQ(call.ended, 1);
+        if (runs == 0) {
+          EXPECT_EQ(call.status, LIMITREE_CANCELLED);
+        }
+      }
+    }
+  }
 }
 
 // The same for calls that block, whose thread may have a turn that others wait

@@ -29,9 +29,7 @@ class MemcachedLoop::Ticket final : public remote::AsyncTask {
   void complete() {
     pending_->complete(status.ok() ? task_.take_status() : std::move(status));
   }
-  void complete(Code code, const char* why) {
-    pending_->complete(Status(code, why));
-  }
+  void complete(Status outcome) { pending_->complete(std::move(outcome)); }
 
   std::optional<std::size_t> turn;  // if it has one
 
@@ -124,7 +122,7 @@ void MemcachedLoop::wait(Owned owned, std::size_t turn) {
       ticket.turn = turn;
     }
   } catch (const std::bad_alloc&) {
-    return ticket.complete(Code::kOutOfMemory, "no memory to wait");
+    return ticket.complete(Status::no_memory());
   }
   if (owned == nullptr) return set_alarm(turn);
   if (!go_on(&owned)) pass(turn, false);
@@ -202,7 +200,7 @@ void MemcachedLoop::pass(std::size_t turn, bool is_over) {
     }
     auto& ticket = static_cast<Ticket&>(*next);
     if (is_over) {
-      ticket.complete(Code::kCancelled, "the store is closed");
+      ticket.complete(Status::limiter_is_closed());
       continue;
     }
     ticket.turn = turn;
@@ -218,7 +216,7 @@ bool MemcachedLoop::go_on(Owned* owned) {
     loop_.start({owned, 1}, ticket.time_left());
     return true;
   } catch (const std::bad_alloc&) {
-    ticket.complete(Code::kOutOfMemory, "no memory to go on");
+    ticket.complete(Status::no_memory());
     return false;
   }
 }

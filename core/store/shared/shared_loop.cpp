@@ -50,7 +50,7 @@ SharedLoop::~SharedLoop() {
   while (take_first()) {
     Pending* const pending = tried_.front().pending;
     tried_.clear();
-    pending->complete(Status(Code::kCancelled, "the limiter is closed"));
+    pending->complete(Status::limiter_is_closed());
   }
   if (timer_ >= 0) close(timer_);
 }

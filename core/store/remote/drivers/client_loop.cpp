@@ -60,26 +60,27 @@ ClientLoop::ClientLoop(Client* client, Finished finished)
   watch_forks();
 }
 
+// There may be no memory left, and nobody who could be told.
 ClientLoop::~ClientLoop() {
   unwatch_forks();
-  Tasks tasks = std::move(done_);
   for (const std::unique_ptr<Job>& job : jobs_) {
-    if (job->owner == nullptr) continue;
-    client_->forget(*job);
-    tasks.push_back(std::move(job->owner));
+    if (job->owner != nullptr) client_->forget(*job);
   }
+  std::vector<Started> started;
   {
     const std::lock_guard lock(client_->mutex());
-    for (std::vector<Started>* const all : {&starting_, &started_}) {
-      for (Started& one : *all) {
-        if (one.task != nullptr) tasks.push_back(std::move(one.task));
-      }
-    }
+    started = std::move(started_);
   }
-  for (const std::unique_ptr<AsyncTask>& task : tasks) {
-    task->status = Status(Code::kCancelled, "the store is closed");
-  }
-  hand_back(std::move(tasks));
+  for (std::unique_ptr<AsyncTask>& task : done_) cancel(&task);
+  for (const std::unique_ptr<Job>& job : jobs_) cancel(&job->owner);
+  for (Started& one : starting_) cancel(&one.task);
+  for (Started& one : started) cancel(&one.task);
+}
+
+void ClientLoop::cancel(std::unique_ptr<AsyncTask>* task) {
+  if (*task == nullptr) return;
+  (*task)->status = Status::limiter_is_closed();
+  finished_({task, 1});
 }
 
 // If it could not be made, the next call tries again.

@@ -80,6 +80,7 @@ class ClientLoop final : public TaskLoop, private ForkGuard {
   void set_timer();
   bool has_answers();
   void hand_back(Tasks tasks);
+  void cancel(std::unique_ptr<AsyncTask>* task);
 
   // The child forgets what is under way without reporting it.
   void before_fork() override { run_mutex_.lock(); }

@@ -90,13 +90,21 @@ void EventDriver::read() {
 }
 
 void EventDriver::add(std::unique_ptr<AsyncTask>* task, Duration time) {
+  // finish() finds room for all that are under way.
+  make_room(finished_.size() + 1, &finished_);
   Job* const job = new_job((*task)->task(), now_ + time);
   job->owner = std::move(*task);
   proceed(job, job->task->start());
 }
 
+void EventDriver::make_room(std::size_t more, Tasks* tasks) const {
+  const std::size_t count = jobs_.size() - free_.size() + more;
+  if (tasks->capacity() < count) tasks->reserve(2 * count);
+}
+
 void EventDriver::work(Tasks* finished) {
   try {
+    make_room(0, finished);
     do {
       while (Job* const job = answered_.pop()) handle_outcome(job);
       checked();
@@ -315,21 +323,13 @@ EventDriver::Tasks EventDriver::cancel_all() {
     // loop need not wait for its report.
     if (link->connection.in_flight() > 0) node->health().let_try(real_now);
   }
-  for (Discovery& discovery : discoveries_) {
-    if (discovery.job == nullptr) continue;
-    give_up(discovery.job);
-    free_job(std::exchange(discovery.job, nullptr));
-  }
   for (const std::unique_ptr<Job>& job : jobs_) {
     if (job->owner == nullptr) continue;
-    job->owner->status = Status(Code::kCancelled, "the store is closed");
-    give_up(job.get());
-    finish(job.get());
+    job->owner->status = Status::limiter_is_closed();
+    finished_.push_back(std::move(job->owner));
   }
-  touched_.clear();
-  links_.clear();
-  checked_.clear();
-  return std::exchange(finished_, {});
+  links_.clear();  // completes what is in flight
+  return std::move(finished_);
 }
 
 // ---- connections -----------------------------------------------------------

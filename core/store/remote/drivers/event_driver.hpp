@@ -44,7 +44,8 @@ class EventDriver {
   void add(std::unique_ptr<AsyncTask>* task, Duration time);
   void work(Tasks* finished);
 
-  // Returns all that was under way, or has finished.
+  // The end of its work, which needs no memory: returns all that was under way,
+  // or has finished.
   Tasks cancel_all();
 
   void abandon_after_fork();
@@ -74,6 +75,8 @@ class EventDriver {
   };
 
   void begin_run();
+  // For `more` tasks besides those under way.
+  void make_room(std::size_t more, Tasks* tasks) const;
   Job* new_job(Task* task, Monotonic deadline);
   void free_job(Job* job);
   Link* link_of(Node* node);

@@ -1,6 +1,7 @@
 #include "store/remote/drivers/loop.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace limitree::remote {
 
@@ -41,7 +42,7 @@ void Loop::start(std::span<std::unique_ptr<AsyncTask>> tasks, Duration time) {
       return;
     }
     for (const std::unique_ptr<AsyncTask>& task : tasks) {
-      task->status = closed_ ? Status(Code::kCancelled, "the store is closed")
+      task->status = closed_ ? Status::limiter_is_closed()
                              : Status(Code::kStoreUnavailable,
                                       "no descriptor left for the event loop");
     }
@@ -118,26 +119,28 @@ void Loop::take() {
   }
 }
 
+// There may be no memory left, and nobody who could be told.
 void Loop::close() {
   EventDriver::Tasks tasks;
+  std::array<std::vector<Started>, 2> waiting;
   {
     const std::lock_guard run_lock(run_mutex_);
     const std::lock_guard lock(start_mutex_);
     closed_ = true;
     if (driver_ != nullptr) tasks = driver_->cancel_all();
     added_ = 0;
-    for (std::vector<Started>* const all : {&taken_, &started_}) {
-      for (Started& one : *all) {
-        if (one.task == nullptr) continue;
-        one.task->status = Status(Code::kCancelled, "the store is closed");
-        tasks.push_back(std::move(one.task));
-      }
-      all->clear();
-    }
+    waiting = {std::move(taken_), std::move(started_)};
     driver_.reset();
     poller_.reset();
   }
   hand_back(tasks);
+  for (std::vector<Started>& all : waiting) {
+    for (Started& one : all) {
+      if (one.task == nullptr) continue;
+      one.task->status = Status::limiter_is_closed();
+      hand_back({&one.task, 1});
+    }
+  }
 }
 
 void Loop::hand_back(std::span<std::unique_ptr<AsyncTask>> tasks) {
