@@ -37,9 +37,10 @@ class EventDriver {
   EventDriver(const EventDriver&) = delete;
   EventDriver& operator=(const EventDriver&) = delete;
 
-  // One run: read() first, then add() what is new, then work(), which fills
-  // *finished, empty before, with what has finished.  add() leaves a task for
-  // which there is no memory.
+  // One run: read() first, or begin_run() if all has been read just now; then
+  // add() what is new, then work(), which fills *finished, empty before, with
+  // what has finished.  add() leaves a task for which there is no memory.
+  void begin_run();
   void read();
   void add(std::unique_ptr<AsyncTask>* task, Duration time);
   void work(Tasks* finished);
@@ -74,7 +75,6 @@ class EventDriver {
     Queue waiting;       // for its end
   };
 
-  void begin_run();
   // For `more` tasks besides those under way.
   void make_room(std::size_t more, Tasks* tasks) const;
   Job* new_job(Task* task, Monotonic deadline);

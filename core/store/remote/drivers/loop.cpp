@@ -67,13 +67,40 @@ void Loop::wake_locked() {
 
 void Loop::run() {
   EventDriver::Tasks finished = std::move(spare_finished_);
-  turn(&finished);
-  hand_back(finished);
+  turn(&finished, true);
+  // Only once, so that the host gets its turn.
+  if (hand_back_with_room(finished)) {
+    finished.clear();
+    turn(&finished, false);
+    hand_back(finished);
+  }
   finished.clear();
   spare_finished_ = std::move(finished);
 }
 
-void Loop::turn(EventDriver::Tasks* finished) {
+// Who gets an answer often asks again.  That is sent in the same run: to wake
+// the host for it would take a write, and another poll.  Returns whether
+// anything was started.
+bool Loop::hand_back_with_room(std::span<std::unique_ptr<AsyncTask>> tasks) {
+  if (tasks.empty()) return false;
+  {
+    const std::lock_guard lock(start_mutex_);
+    if (wakes_) woken_ = true;
+  }
+  try {
+    hand_back(tasks);
+  } catch (...) {
+    const std::lock_guard lock(start_mutex_);
+    woken_ = false;
+    if (!started_.empty()) wake_locked();
+    throw;
+  }
+  const std::lock_guard lock(start_mutex_);
+  woken_ = wakes_ && !started_.empty();
+  return woken_;
+}
+
+void Loop::turn(EventDriver::Tasks* finished, bool reads) {
   const std::lock_guard run_lock(run_mutex_);
   {
     const std::lock_guard lock(start_mutex_);
@@ -84,7 +111,7 @@ void Loop::turn(EventDriver::Tasks* finished) {
   }
   try {
     // Clears the wake-up before it takes the tasks that caused it.
-    driver_->read();
+    reads ? driver_->read() : driver_->begin_run();
     take();
     driver_->work(finished);
   } catch (...) {

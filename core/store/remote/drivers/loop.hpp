@@ -64,9 +64,10 @@ class Loop final : public TaskLoop, private ForkGuard {
 
   int fd_locked();
   void wake_locked();
-  void turn(std::vector<std::unique_ptr<AsyncTask>>* finished);
+  void turn(std::vector<std::unique_ptr<AsyncTask>>* finished, bool reads);
   void take();
   void hand_back(std::span<std::unique_ptr<AsyncTask>> tasks);
+  bool hand_back_with_room(std::span<std::unique_ptr<AsyncTask>> tasks);
 
   // The child forgets what is under way without reporting it: it belongs to
   // the parent.

@@ -7,6 +7,7 @@
 
 #include <new>
 #include <set>
+#include <stdexcept>
 
 #include "core/store/redis/chaos_proxy.hpp"
 #include "core/store/redis/drive_cases.hpp"
@@ -332,6 +333,40 @@ TEST(Loop, MayGiveCallsLessTime) {
   server.resume();
   ASSERT_TRUE(host.run_until(4));
   EXPECT_EQ(host.right(), 2);
+}
+
+TEST(Loop, SendsAtOnceWhatIsStartedForAnAnswer) {
+  const RedisServer server;
+  Host host(server.port());
+  host.on_finish = [&](Call&) {
+    if (host.finished.size() == 1) host.start("b");
+  };
+  ASSERT_TRUE(host.answers("a"));
+  // The host does not run the loop again.
+  EXPECT_TRUE(soon([&] {
+    const std::string counts = server.cli({"INFO", "commandstats"});
+    return counts.find("cmdstat_echo:calls=2,") != std::string::npos;
+  }));
+  EXPECT_TRUE(host.run_until(2));
+  EXPECT_EQ(host.right(), 2);
+  // Later calls wake the host as before.
+  EXPECT_TRUE(host.answers("c"));
+}
+
+// What it starts is not forgotten either.
+TEST(Loop, GoesOnAfterAnExceptionOfItsHost) {
+  const RedisServer server;
+  Host host(server.port());
+  host.on_finish = [&](Call&) {
+    if (host.finished.size() > 1) return;
+    host.start("b");
+    throw std::runtime_error("of the host");
+  };
+  host.start("a");
+  const auto run = [&] { host.run_until(1); };
+  EXPECT_THROW(run(), std::runtime_error);
+  EXPECT_TRUE(host.run_until(2));
+  EXPECT_TRUE(host.answers("c"));
 }
 
 // ---- the end of a turn ------------------------------------------------------
