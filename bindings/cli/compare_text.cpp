@@ -162,7 +162,7 @@ std::string compare_text(const Findings& found, std::size_t top,
   if (flips.total() == 0) {
     return text + title("no decision flips", terminal);
   }
-  text += title(count_text(flips.total()) + " decisions flip", terminal);
+  text += title(flips_text(flips.total()), terminal);
   if (top == 0) return text;
   return text + by_limit_text(flips, top, terminal) +
          by_path_text(flips, top, terminal) + list_text(flips, top, terminal);

@@ -17,6 +17,11 @@ const char* outcome_name(Outcome outcome) {
   return "refused";
 }
 
+std::string flips_text(std::int64_t count) {
+  return count_text(count) +
+         (count == 1 ? " decision flips" : " decisions flip");
+}
+
 void Flips::add(Flip flip) {
   ++total_;
   ++kinds_[Kind(flip.limit, flip.before, flip.after)];

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "format.hpp"
@@ -21,6 +22,9 @@ enum class Outcome { kAllowed, kLimited, kRefused };
 // "allowed", "limited", "refused": the limits refused the path, such as a host
 // name below `key: ip`.
 const char* outcome_name(Outcome outcome);
+
+// "1 decision flips", "2,345 decisions flip"
+std::string flips_text(std::int64_t count);
 
 struct Flip {
   std::string file;

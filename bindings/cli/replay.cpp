@@ -143,8 +143,8 @@ int run(const ReplayOptions& options) {
   }
   if (found.flips != nullptr && options.max_flips &&
       found.flips->total() > *options.max_flips) {
-    complain(count_text(found.flips->total()) + " decisions flip, more than " +
-             "--max-flips " + std::to_string(*options.max_flips));
+    complain(flips_text(found.flips->total()) + ", more than --max-flips " +
+             std::to_string(*options.max_flips));
     return kExitBadInput;
   }
   return exit_code;

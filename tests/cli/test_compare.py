@@ -113,6 +113,7 @@ def test_text(limits):
     for words_of_it in ("2 decisions flip", "allowed -> limited",
                         "standard input:8", "ip,192.0.2.7"):
         assert words_of_it in out
+    assert "\n1 decision flips\n" in good(*words, text=log_line(0) * 8)
     assert "no decision flips" in good(*words, text=log_line(0))
     assert "by path" not in good(*words, "--top", "0", text=log_line(0) * 9)
 

@@ -99,7 +99,8 @@ const compare = (() => {
     main.append(element('h2', {}, 'Decisions that flip'));
     main.append(element(
         'p', {}, flips.total === 0 ? 'No decision flips.' :
-            `${count(flips.total)} requests are decided differently.`));
+            flips.total === 1 ? 'One request is decided differently.' :
+                `${count(flips.total)} requests are decided differently.`));
     if (flips.total === 0) return;
     const changes = flips.limits.map(
         (one) => ({...one, change: `${one.before} \u2192 ${one.after}`}));
