@@ -15,9 +15,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A report is less than 2 MB, whatever the log: a row has at most 200 bytes of
-// text, and a timeline a few hundred numbers.
-constexpr std::size_t kReportRows = 1000;
+// A report is less than 2 MB, whatever the log: a caller has at most 200 bytes,
+// which are at most 1200 in a report, and a timeline a few hundred numbers.
+constexpr std::size_t kReportLimits = 1000;
+constexpr std::size_t kReportCallers = 400;  // of all trees together
 constexpr std::size_t kReportTimelines = 40;
 
 Json notes_json(const std::vector<LineNote>& notes) {
@@ -165,16 +166,18 @@ Json limit_timelines_json(const ReplayResult& result) {
   return all;
 }
 
-Json tree_json(const std::string& name, const ReplayResult& result) {
-  Json tree = result_json(result, kReportRows);
+// With as many callers.
+Json tree_json(const std::string& name, const ReplayResult& result,
+               std::size_t callers) {
+  Json tree = result_json(result, callers);
   tree["name"] = name;
   Json& limits = tree["limits"];
-  if (tree["more_limits"] = 0; limits.size() > kReportRows) {
-    tree["more_limits"] = limits.size() - kReportRows;
-    limits.erase(limits.begin() + kReportRows, limits.end());
+  if (tree["more_limits"] = 0; limits.size() > kReportLimits) {
+    tree["more_limits"] = limits.size() - kReportLimits;
+    limits.erase(limits.begin() + kReportLimits, limits.end());
   }
   tree["shadow_callers"] =
-      callers_json(result.timeline->shadow_callers(), kReportRows);
+      callers_json(result.timeline->shadow_callers(), callers);
   tree["timeline"] = timeline_json(result);
   tree["limit_timelines"] = limit_timelines_json(result);
   return tree;
@@ -197,16 +200,17 @@ std::string replay_json(const Findings& found, std::size_t top) {
 }
 
 std::string report_data(const Findings& found) {
+  const std::size_t callers = kReportCallers / found.trees.size();
   Json trees = Json::array();
   for (std::size_t i = 0; i < found.trees.size(); ++i) {
-    trees.push_back(tree_json(found.names[i], *found.trees[i]));
+    trees.push_back(tree_json(found.names[i], *found.trees[i], callers));
   }
   Json all = {{"version", limitree_version()},
               {"logs", found.logs},
               {"trees", std::move(trees)},
               {"flips", nullptr}};
   if (found.flips != nullptr) {
-    all["flips"] = flips_json(*found.flips, kReportRows);
+    all["flips"] = flips_json(*found.flips, callers);
   }
   return text_of(all, true);
 }

@@ -30,8 +30,9 @@ std::map<std::string_view, std::size_t> places_of(limitree_limiter* limiter) {
 Timeline::Timeline(limitree_limiter* limiter)
     : limiter_(limiter),
       places_(places_of(limiter)),
-      max_bins_(std::clamp(kMostCounts / std::max(places_.size(), 1UL),
-                           kFewestBins, kMostBins)),
+      max_bins_(
+          std::clamp(kMostCounts / std::max<std::size_t>(places_.size(), 1),
+                     kFewestBins, kMostBins)),
       histogram_(max_bins_),
       shadow_callers_(kShadowCallers) {}
 

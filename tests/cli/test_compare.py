@@ -125,3 +125,20 @@ def test_a_mistake_in_either_file(limits, tmp_path):
     assert "wrong.yaml:1:" in bad(1, "replay", fine, *IP, "--compare", wrong)
     assert "no such file" in bad(1, "replay", fine, *IP, "--compare",
                                  tmp_path / "none.yaml")
+
+
+def test_a_report_is_bounded(limits, tmp_path):
+    """Callers have long names of characters that a page has to escape."""
+    one = "{burst: 1, count: 1, period: 1h%s}"
+    before = limits("a.yaml", one % ", mode: shadow")
+    text = "".join(log_line(second, user="<" * 200 + f"{i:04}")
+                   for second in (0, 1) for i in range(1500))
+    words = ("--path", "ip,{remote_user}", "--html", "-")
+    alone = good("replay", before, *words, text=text)
+    both = good("replay", before, "--compare", limits("b.yaml", one % ""),
+                *words, text=text)
+    assert 400_000 < len(alone) < len(both) < 2_000_000
+    assert alone.isascii() and "<" * 5 not in both
+    done = run("replay", before, *words[:2], "--html", tmp_path / "no" / "r",
+               text=text)
+    assert (done.code, "no such file" in done.err) == (1, True)
