@@ -87,23 +87,19 @@ constexpr const char* kResetExample =
     "  limitree reset examples/limits.yaml user alex trade --leaf \\\n"
     "    --store redis://localhost:6379";
 
-constexpr const char* kLogFooter =
-    "Logs are plain or gzip; without any, standard input is read.  Formats: "
-    "combined\n(and common), json, envoy, caddy, alb, or a log_format of nginx "
-    "such as\n'$remote_addr [$time_local] \"$request\"'.  --field says where "
-    "json has a field:\nremote_addr=client.ip, time=ts, or one with a new "
-    "name.\n\n"
-    "A template is a path with a comma between its segments.  In braces, "
-    "fields of\nthe line: remote_addr, remote_user, method, path, query, "
-    "target, protocol,\nstatus, bytes, referer, user_agent, or one of the "
-    "format.  A backslash takes the\ncomma, brace or backslash after it "
-    "literally.\n\n";
-
 constexpr const char* kReplayFooter =
     "The limits see the log's own time.\n\n"
     "Example:\n"
     "  limitree replay examples/web/limits.yaml examples/access.log.gz \\\n"
     "    --path 'ip,{remote_addr}' --path 'route,{method},{path}'";
+
+constexpr const char* kSuggestFooter =
+    "For each template and period it counts what callers use, and which of "
+    "them\nlimits of 1, 2, 5, ... requests would have met.  It suggests a "
+    "limit of 1m, or\nof the first --period, with the least burst that keeps "
+    "the promise.\n\n"
+    "Example:\n"
+    "  limitree suggest examples/access.log.gz --path 'ip,{remote_addr}'";
 
 constexpr const char* kSimulateFooter =
     "The traffic lasts six periods: bursts at the seam of two windows, then "
@@ -188,7 +184,7 @@ void add_explain(Commands* commands) {
 void add_replay(Commands* commands) {
   const auto [replay, options] = commands->add<ReplayOptions>(
       "replay", "Feed access logs through the limits",
-      std::string(kLogFooter) + kReplayFooter, [](ReplayOptions* given) {
+      std::string(kLogHelp) + kReplayFooter, [](ReplayOptions* given) {
         if (given->log.logs.empty()) given->log.logs.emplace_back("-");
       });
   add_limits(replay, &options->limits);
@@ -210,6 +206,28 @@ void add_replay(Commands* commands) {
   add_count(replay, "--max-flips", 0, INT64_MAX, &options->max_flips,
             "fail if more decisions differ");
   replay->get_option("--max-flips")->needs("--compare");
+}
+
+void add_suggest(Commands* commands) {
+  const auto [suggest, options] = commands->add<SuggestOptions>(
+      "suggest", "Suggest limits from access logs",
+      std::string(kLogHelp) + kSuggestFooter, [](SuggestOptions* given) {
+        if (given->log.logs.empty()) given->log.logs.emplace_back("-");
+      });
+  add_logs(suggest, &options->log);
+  add_templates(suggest, "path of a caller", &options->templates);
+  add_durations(suggest, "--period", &options->periods_ns,
+                "of limits (1s, 1m, 1h, 1d); repeatable");
+  add_share(suggest, "--limited-callers", &options->limited_share,
+            "callers that limits may ever meet (0.1%)");
+  add_count(suggest, "--max-callers", 1, 1'000'000'000, &options->max_callers,
+            "callers to keep; of more, a sample (1000000)");
+  add_count(suggest, "--top", 0, 1000, &options->top,
+            "callers that stand out to show (10)");
+  suggest->add_flag("--json", options->json, "print one JSON object");
+  suggest
+      ->add_option("--svg", options->svg, "draw a picture into this file, or -")
+      ->type_name("FILE");
 }
 
 void add_simulate(Commands* commands) {
@@ -368,6 +386,7 @@ int run_command_line(std::vector<std::string> words) {
   add_explain(&commands);
   add_try(&commands, steps);
   add_replay(&commands);
+  add_suggest(&commands);
   add_simulate(&commands);
   add_ping(&commands);
   add_show(&commands);

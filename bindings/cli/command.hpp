@@ -101,6 +101,19 @@ struct ReplayOptions {
   bool json = false;
 };
 
+struct SuggestOptions {
+  LogOptions log;
+  std::vector<std::string> templates;    // as of ReplayOptions
+  std::vector<std::int64_t> periods_ns;  // none: 1 s, 1 m, 1 h and 1 d
+  std::int64_t limited_share = 100'000;  // of the callers, in kWholeShare parts
+  std::size_t max_callers = 1'000'000;   // to keep, of each template
+  std::size_t top = 10;                  // callers to show
+  bool json = false;
+  std::string svg;  // a file for the picture, "-": standard output
+};
+
+inline constexpr std::int64_t kWholeShare = 100'000'000;  // 100 %
+
 // Sends the same traffic to each algorithm.
 struct SimulateOptions {
   std::string algorithms = "all";  // or one of them
@@ -138,6 +151,7 @@ int run(const ConvertOptions& options);
 int run(const ExplainOptions& options);
 int run(const TryOptions& options);
 int run(const ReplayOptions& options);
+int run(const SuggestOptions& options);
 int run(const SimulateOptions& options);
 int run(const PingOptions& options);
 int run(const ShowOptions& options);

@@ -37,6 +37,14 @@ std::int64_t total_size(const std::vector<std::string>& names) {
 
 }  // namespace
 
+void refuse_double_input(const std::vector<std::string>& logs, int others) {
+  const auto from_stdin =
+      std::count(logs.begin(), logs.end(), std::string("-")) + others;
+  if (from_stdin > 1) {
+    throw UsageError("standard input can be read only once; name the logs");
+  }
+}
+
 LogReader::LogReader(const LogOptions& options)
     : logs_(options.logs),
       format_(make_log_format(options.format, options.keys, &fields_)) {}

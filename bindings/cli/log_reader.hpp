@@ -13,6 +13,7 @@
 #include "command.hpp"
 #include "format.hpp"
 #include "log_request.hpp"
+#include "terminal.hpp"
 
 namespace limitree::cli {
 
@@ -37,6 +38,18 @@ struct LogSummary {
   CivilTime first{};
   CivilTime last{};
 };
+
+// Throws UsageError if standard input would be read more than once; `others`
+// other files are standard input, too.
+void refuse_double_input(const std::vector<std::string>& logs, int others = 0);
+
+// "6 lines, 2026-03-02 10:00:00 +0000 to 2026-03-02 10:00:04 +0000 (4s)"
+std::string summary_text(const LogSummary& summary);
+
+// A title and notes, of `count` lines; nothing if there are no notes.
+std::string notes_text(std::string_view title, std::int64_t count,
+                       const std::vector<LineNote>& notes,
+                       const Terminal& terminal);
 
 class LogReader {
  public:
@@ -67,7 +80,7 @@ class LogReader {
   void note(const std::string& reason, std::vector<LineNote>* notes) const;
 
  private:
-  void read_file(const std::string& name, class ProgressBar* progress,
+  void read_file(const std::string& name, ProgressBar* progress,
                  const std::function<void(const LogRequest&)>& take);
   void read_line(std::string_view line,
                  const std::function<void(const LogRequest&)>& take);

@@ -38,6 +38,34 @@ void set_cost(const std::string& text, TryStep* step) {
   }
 }
 
+// Takes "0.1%", in parts of kWholeShare.
+std::int64_t share_of(const std::string& name, const std::string& text) {
+  constexpr std::int64_t kPercent = kWholeShare / 100;
+  std::int64_t share = 0;
+  std::int64_t unit = kPercent;  // of the next digit after the point
+  bool digits = false;
+  std::size_t at = 0;
+  for (; at < text.size() && share <= kWholeShare; ++at) {
+    if (text[at] == '.' && unit == kPercent) {
+      unit /= 10;
+    } else if (text[at] < '0' || text[at] > '9') {
+      break;
+    } else {
+      const std::int64_t digit = text[at] - '0';
+      digits = true;
+      if (unit == kPercent) {
+        share = share * 10 + digit * kPercent;
+      } else {
+        share += digit * unit;
+        unit /= 10;
+      }
+    }
+  }
+  if (digits && text.substr(at) == "%" && share <= kWholeShare) return share;
+  throw CLI::ValidationError(
+      name, "'" + text + "' is not a share from 0% to 100%, such as 0.1%");
+}
+
 void check_merge(const LimitsSource& source) {
   if (!source.merge_domains || source.is_envoy()) return;
   throw UsageError("--merge-domains needs --from envoy; see --help");
@@ -91,6 +119,28 @@ void add_duration(CLI::App* app, const std::string& name,
     *duration_ns = duration_of(name, text);
   };
   app->add_option_function<std::string>(name, set, help)->type_name("DURATION");
+}
+
+void add_durations(CLI::App* app, const std::string& name,
+                   std::vector<std::int64_t>* durations_ns,
+                   const std::string& help) {
+  const auto set = [=](const std::vector<std::string>& texts) {
+    durations_ns->clear();
+    for (const std::string& text : texts) {
+      durations_ns->push_back(duration_of(name, text));
+    }
+  };
+  app->add_option_function<std::vector<std::string>>(name, set, help)
+      ->allow_extra_args(false)
+      ->type_name("DURATION");
+}
+
+void add_share(CLI::App* app, const std::string& name, std::int64_t* share,
+               const std::string& help) {
+  const auto set = [=](const std::string& text) {
+    *share = share_of(name, text);
+  };
+  app->add_option_function<std::string>(name, set, help)->type_name("PERCENT");
 }
 
 void add_path(CLI::App* app, std::vector<std::string>* path) {

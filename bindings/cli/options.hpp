@@ -31,6 +31,16 @@ void add_count(CLI::App* app, const std::string& name, std::int64_t least,
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help);
 
+// Adds the option `name`, which may come several times.
+void add_durations(CLI::App* app, const std::string& name,
+                   std::vector<std::int64_t>* durations_ns,
+                   const std::string& help);
+
+// Adds the option `name`, which sets *share to a share such as 0.1%, in
+// parts of kWholeShare.
+void add_share(CLI::App* app, const std::string& name, std::int64_t* share,
+               const std::string& help);
+
 // Adds --cost, which may come once for each unit.
 void add_cost(CLI::App* app, TryStep* step);
 
@@ -39,6 +49,19 @@ void add_path(CLI::App* app, std::vector<std::string>* path);
 
 // Adds --store and --set.
 void add_remote(CLI::App* app, const std::string& store_help, Remote* remote);
+
+// What the help of commands with access logs says of them.
+inline constexpr const char* kLogHelp =
+    "Logs are plain or gzip; without any, standard input is read.  Formats:\n"
+    "combined (and common), json, envoy, caddy, alb, or a log_format of nginx "
+    "such\nas '$remote_addr [$time_local] \"$request\"'.  --field says where "
+    "json has a\nfield: remote_addr=client.ip, time=ts, or one with a new "
+    "name.\n\n"
+    "A template is a path with a comma between its segments.  In braces, "
+    "fields of\nthe line: remote_addr, remote_user, method, path, query, "
+    "target, protocol,\nstatus, bytes, referer, user_agent, or one of the "
+    "format.  A backslash takes the\ncomma, brace or backslash after it "
+    "literally.\n\n";
 
 // Adds access logs, and options that say how to read them.
 void add_logs(CLI::App* app, LogOptions* log);

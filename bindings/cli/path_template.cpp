@@ -77,6 +77,19 @@ std::optional<std::string_view> PathTemplate::root() const {
   return pieces.front().literal;
 }
 
+std::vector<std::string> PathTemplate::patterns() const {
+  std::vector<std::string> names;
+  for (const Segment& segment : segments_) {
+    std::string name;
+    for (const Piece& piece : segment.pieces) {
+      name += piece.literal;
+      if (piece.field && !name.ends_with('*')) name += '*';
+    }
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 void PathTemplate::fill(const LogRequest& request) {
   for (std::size_t i = 0; i < segments_.size(); ++i) {
     Segment& segment = segments_[i];

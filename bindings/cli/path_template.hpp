@@ -27,6 +27,9 @@ class PathTemplate {
   // The first segment, if it is the same for every request.
   std::optional<std::string_view> root() const;
 
+  // Names of limits.yaml for the segments: a field is any text, so "*".
+  std::vector<std::string> patterns() const;
+
   // Sets path() for `request`, whose bytes it borrows.  Allocates only while
   // its buffers grow.
   void fill(const LogRequest& request);

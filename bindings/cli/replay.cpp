@@ -109,16 +109,6 @@ class Replay {
   Flips flips_;
 };
 
-void refuse_double_input(const ReplayOptions& options) {
-  const std::vector<std::string>& logs = options.log.logs;
-  const auto from_stdin =
-      std::count(logs.begin(), logs.end(), std::string("-")) +
-      (options.limits == "-" ? 1 : 0) + (options.compare == "-" ? 1 : 0);
-  if (from_stdin > 1) {
-    throw UsageError("standard input can be read only once; name the logs");
-  }
-}
-
 void print_findings(const Findings& found, const ReplayOptions& options) {
   if (options.json) {
     print(replay_json(found, options.top));
@@ -134,7 +124,8 @@ void print_findings(const Findings& found, const ReplayOptions& options) {
 }  // namespace
 
 int run(const ReplayOptions& options) {
-  refuse_double_input(options);
+  refuse_double_input(options.log.logs, (options.limits == "-" ? 1 : 0) +
+                                            (options.compare == "-" ? 1 : 0));
   Replay replay(options);
   const int exit_code = replay.play();
   const Findings found = replay.finish(options);

@@ -36,14 +36,6 @@ std::string and_more(std::int64_t count) {
   return count <= 0 ? "" : "  and " + count_text(count) + " more\n";
 }
 
-std::string span_text(const ReplayResult& result) {
-  if (result.requests + result.skipped == 0) return {};
-  const std::int64_t span_s = result.last.unix_s - result.first.unix_s;
-  return ", " + date_time_text(result.first) + " to " +
-         date_time_text(result.last) + " (" +
-         duration_text(span_s * kSecondNs) + ")";
-}
-
 std::string summary(const ReplayResult& result, const Terminal& terminal) {
   Table table;
   table.add_column("", Align::kLeft);
@@ -78,20 +70,6 @@ std::string summary(const ReplayResult& result, const Terminal& terminal) {
   add_if_any("of them limited", result.store["forgotten_limited"], 0,
              "so some callers were allowed too much");
   return indented(table.body(terminal));
-}
-
-std::string notes_text(std::string_view title, std::int64_t count,
-                       const std::vector<LineNote>& notes,
-                       const Terminal& terminal) {
-  if (notes.empty()) return {};
-  std::string text = heading(title, terminal);
-  for (const LineNote& note : notes) {
-    const std::string file = note.file == "-" ? "standard input" : note.file;
-    text += "  " + printable(file, terminal.utf8) + ':' +
-            std::to_string(note.line) + ": " +
-            printable(note.reason, terminal.utf8) + '\n';
-  }
-  return text + and_more(count - static_cast<std::int64_t>(notes.size()));
 }
 
 std::string limits_text(const ReplayResult& result, std::size_t top,
@@ -244,8 +222,7 @@ std::vector<Counters> used_limits(const ReplayResult& result) {
 
 std::string replay_text(const ReplayResult& result, std::size_t top,
                         const Terminal& terminal) {
-  return count_text(result.lines) + " lines" + span_text(result) + "\n\n" +
-         summary(result, terminal) +
+  return summary_text(result) + "\n\n" + summary(result, terminal) +
          notes_text("bad lines", result.bad, result.bad_notes, terminal) +
          notes_text("skipped", result.skipped, result.skipped_notes, terminal) +
          limits_text(result, top, terminal) +

@@ -39,8 +39,9 @@ class Svg {
   void write(double x, double y, std::string_view kind,
              std::string_view words) {
     text_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" class=\"" +
-             std::string(kind) + "\">" + std::string(words) + "</text>\n";
+             std::string(kind) + "\">" + escaped(words) + "</text>\n";
   }
+
   void line(double x1, double y1, double x2, double y2, std::string_view kind) {
     text_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" +
              number(x2) + "\" y2=\"" + number(y2) + "\" class=\"" +
@@ -65,6 +66,18 @@ class Svg {
   }
   static void point(double x, double y, std::string* steps) {
     *steps += (steps->empty() ? "M" : "L") + number(x) + " " + number(y);
+  }
+
+  // `words` without what XML takes for markup.
+  static std::string escaped(std::string_view words) {
+    std::string text;
+    for (const char c : words) {
+      text += c == '&'   ? "&amp;"
+              : c == '<' ? "&lt;"
+              : c == '>' ? "&gt;"
+                         : std::string(1, c);
+    }
+    return text;
   }
 
   std::string finish() && { return std::move(text_) + "</svg>\n"; }

@@ -49,6 +49,20 @@ def test_callers_do_not_add_up():
     assert memory < 40 * MIB
 
 
+def test_callers_of_suggest_do_not_add_up():
+    """200,000 callers, of which a sample is kept."""
+    def write(file):
+        for i in range(200_000):
+            file.write(log_line(i // 4000, f"10.{i >> 8}.{i & 255}.1").encode())
+
+    out, memory = peak_memory(("suggest", "--json", *PATH, "--max-callers",
+                               "20000"), write)
+    seen = json.loads(out)["paths"][0]
+    assert seen["one_of"] == 16
+    assert seen["callers_kept"] <= 20_000
+    assert memory < 20 * MIB
+
+
 def test_one_endless_line():
     def write(file):
         for _ in range(200):

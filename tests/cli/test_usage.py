@@ -10,8 +10,9 @@ def test_version():
     assert out.count("\n") == 1
 
 
-@pytest.mark.parametrize("command", ["check", "convert", "explain", "try",
-                                     "replay", "show", "reset", "serve"])
+@pytest.mark.parametrize("command", [
+    "check", "convert", "explain", "try", "suggest", "replay", "show", "reset",
+    "serve"])
 def test_help_of_each_command_has_an_example(command):
     out = good(command, "--help")
     assert f"limitree {command} examples/" in out
@@ -20,8 +21,8 @@ def test_help_of_each_command_has_an_example(command):
 
 def test_help_lists_the_commands_and_exit_codes():
     out = good("--help")
-    for word in ("check", "convert", "explain", "try", "replay", "ping",
-                 "show", "reset", "serve", "Exit codes"):
+    for word in ("check", "convert", "explain", "try", "suggest", "replay",
+                 "ping", "show", "reset", "serve", "Exit codes"):
         assert word in out
 
 

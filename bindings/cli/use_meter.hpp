@@ -1,0 +1,106 @@
+// What one caller needs of a row of candidate limits.
+//
+// A limit of `count` per `period` is a bucket that gains a token every
+// period / count.  At that rate a caller is never limited if the bucket is as
+// deep as the caller's needed burst, which the meter finds: the most tokens
+// that the requests ever took out of a bucket without a bottom.  The arithmetic
+// is that of the library, in whole nanoseconds, so that both agree on every
+// request.
+
+#ifndef LIMITREE_CLI_USE_METER_HPP
+#define LIMITREE_CLI_USE_METER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace limitree::cli {
+
+struct Candidate {
+  std::size_t period;  // index of Candidates::periods_ns
+  std::int64_t count;
+  std::int64_t interval_ns;  // period / count
+};
+
+// The limits to try: 1, 2, 5, ... 100,000 requests in each period.
+struct Candidates {
+  static constexpr std::size_t kPerPeriod = 16;
+
+  explicit Candidates(std::vector<std::int64_t> periods);
+
+  std::vector<std::int64_t> periods_ns;
+  std::vector<Candidate> limits;  // kPerPeriod for each period, ascending
+};
+
+class UseMeter {
+ public:
+  // The library takes no bucket that needs more than 100 years to fill.
+  static constexpr std::int64_t kNever = INT64_MAX;
+  static constexpr std::int64_t kMaxDebtNs = 36'525ll * 86'400 * 1'000'000'000;
+
+  // `candidates` must outlive the meter.
+  explicit UseMeter(const Candidates* candidates);
+
+  void reset();
+
+  // Adds a request.  REQUIRES: 0 <= now_ns <= kMaxDebtNs, ascending.
+  void add(std::int64_t now_ns);
+
+  // The least burst with which candidate `i` had not limited the caller;
+  // kNever if the library takes no such limit.
+  std::int64_t burst(std::size_t i) const;
+
+  // The requests that candidate `i` had limited with a burst of its count.
+  std::int64_t limited(std::size_t i) const { return states_[i].limited; }
+
+  // The most requests within one period of the clock.
+  std::int64_t busiest(std::size_t period) const {
+    return windows_[period].most;
+  }
+
+ private:
+  struct State {
+    std::int64_t tat = 0;   // of a bucket without a bottom
+    std::int64_t most = 0;  // the largest debt of that bucket
+    std::int64_t kept = 0;  // TAT of a bucket of `count` tokens
+    std::int64_t limited = 0;
+  };
+  struct Window {
+    std::int64_t number = -1;  // of the current period
+    std::int64_t count = 0;
+    std::int64_t most = 0;
+  };
+
+  const Candidates* candidates_;
+  std::vector<State> states_;
+  std::vector<Window> windows_;
+};
+
+// The requests of one caller: their times, in a byte or two each, until a meter
+// takes less memory than they do.
+class CallerUse {
+ public:
+  static constexpr std::size_t kMaxBytes = 1024;
+
+  // Adds a request, as UseMeter::add() does.
+  void add(std::int64_t now_ns, const Candidates& candidates);
+
+  // A meter of all requests; `scratch`, if there is none yet.
+  const UseMeter& meter(UseMeter* scratch) const;
+
+  std::int64_t requests() const { return requests_; }
+
+ private:
+  void feed(UseMeter* meter) const;
+
+  std::int64_t requests_ = 0;
+  std::int64_t last_ns_ = 0;
+  std::string steps_;  // between requests
+  std::unique_ptr<UseMeter> meter_;
+};
+
+}  // namespace limitree::cli
+
+#endif  // LIMITREE_CLI_USE_METER_HPP
