@@ -1,23 +1,27 @@
 // Log lines and path templates that nobody thought of.
 //
-// The input's first line is a template, each further one a line of a log.
-// Whatever they are: every field lies within its line, and a path made of them
-// reads as a template again that makes the same path.
+// The input's first line is a template, and a log_format of nginx; each further
+// one is a line of a log, in any format.  Whatever they are: every field lies
+// within its line, unless a format unescapes it, and a path made of them reads
+// as a template again that makes the same path.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "access_log.hpp"
 #include "failure.hpp"
+#include "log_format.hpp"
 #include "path_template.hpp"
 
 namespace {
 
-using limitree::cli::AccessLog;
+using limitree::cli::LogFields;
+using limitree::cli::LogFormat;
 using limitree::cli::LogRequest;
 using limitree::cli::PathTemplate;
 
@@ -40,9 +44,19 @@ std::optional<PathTemplate> template_of(std::string_view text) {
   }
 }
 
-// "-" may be a constant of the parser's.
+// A format, or nullptr if `name` is none.
+std::unique_ptr<LogFormat> format_of(std::string_view name) {
+  try {
+    LogFields fields;
+    return limitree::cli::make_log_format(std::string(name), {}, &fields);
+  } catch (const limitree::cli::UsageError&) {
+    return nullptr;
+  }
+}
+
+// "-" and "/" may be constants of the parser's.
 bool within(std::string_view field, std::string_view line) {
-  return field == "-" ||
+  return field.empty() || field == "-" || field == "/" ||
          (field.data() >= line.data() &&
           field.data() + field.size() <= line.data() + line.size());
 }
@@ -63,17 +77,30 @@ void check_text(const PathTemplate& path_template, const LogRequest& request) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  std::optional<PathTemplate> path_template = template_of(cut_line(&rest));
-  AccessLog log;
+  const std::string_view first = cut_line(&rest);
+  std::optional<PathTemplate> path_template = template_of(first);
+  std::vector<std::unique_ptr<LogFormat>> views;  // formats of plain text
+  for (const std::string_view name :
+       {std::string_view("combined"), std::string_view("alb"), first}) {
+    if (auto format = format_of(name)) views.push_back(std::move(format));
+  }
+  const std::unique_ptr<LogFormat> json = format_of("json");
+  const std::unique_ptr<LogFormat> caddy = format_of("caddy");
   while (!rest.empty()) {
     // A copy of its own, so that AddressSanitizer guards both ends.
     const std::string line(cut_line(&rest));
     LogRequest request;
-    if (log.parse(line, &request) != nullptr) continue;
-    for (const std::string_view field : request.fields) {
-      require(within(field, line));
-    }
-    if (path_template) {
+    json->parse(line, &request);
+    caddy->parse(line, &request);
+    for (const std::unique_ptr<LogFormat>& format : views) {
+      if (const auto mistake = format->parse(line, &request)) {
+        require(mistake->column <= line.size() + 1);
+        continue;
+      }
+      for (const std::string_view field : request.fields) {
+        require(within(field, line));
+      }
+      if (!path_template || format != views.front()) continue;
       path_template->fill(request);
       check_text(*path_template, request);
     }
