@@ -62,6 +62,16 @@ def suspend(process):
     os.waitpid(process.pid, os.WUNTRACED)
 
 
+@contextlib.contextmanager
+def suspended(process):
+    """Run a block while a child stands still."""
+    suspend(process)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
+
+
 def wait_for(path, process, ping=b"PING\r\n", pong=b"+PONG\r\n"):
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and process.poll() is None:

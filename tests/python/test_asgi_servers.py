@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import signal
 import time
 
 import httpx
@@ -11,7 +10,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from asgi_servers import SERVERS, serve
-from servers import redis_server, suspend
+from servers import redis_server, suspended
 
 APP = "asgi_site:app"
 POLICY = '"ip:*";q=3;w=3600'
@@ -121,8 +120,7 @@ def test_the_loop_goes_on_while_redis_hangs():
     async def ask(address, redis):
         async with httpx.AsyncClient(base_url=address, timeout=30) as client:
             assert (await client.get("/")).status_code == 200
-            suspend(redis)
-            try:
+            with suspended(redis):
                 waiting = [asyncio.create_task(client.get("/"))
                            for _ in range(20)]
                 slowest = 0.0
@@ -131,8 +129,6 @@ def test_the_loop_goes_on_while_redis_hangs():
                     assert (await client.get("/events")).status_code == 200
                     slowest = max(slowest, time.monotonic() - start)
                 answers = await asyncio.gather(*waiting)
-            finally:
-                redis.send_signal(signal.SIGCONT)
             return answers, slowest
 
     with redis_server() as (store, redis):

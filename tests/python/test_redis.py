@@ -10,7 +10,7 @@ import time
 import pytest
 
 import limitree
-from servers import PATIENT, redis_server, suspend
+from servers import PATIENT, redis_server, suspend, suspended
 
 LIMITS = """
 schema:
@@ -59,19 +59,25 @@ def test_two_limiters_share(url):
         assert one.reset("job") is None
 
 
-def test_threads_admit_the_limit(url):
+def check_threads(limiter):
+    """Eight threads get no more than the limit, and no less."""
     admitted = []
-    with made(url) as limiter:
-        def work():
-            for _ in range(40):
-                admitted.append(limiter.authorize("user", "alex").allowed)
 
-        threads = [threading.Thread(target=work) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def work():
+        for _ in range(40):
+            admitted.append(limiter.authorize("user", "alex").allowed)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     assert (sum(admitted), len(admitted)) == (100, 320)
+
+
+def test_threads_admit_the_limit(url):
+    with made(url) as limiter:
+        check_threads(limiter)
 
 
 def test_other_threads_run_meanwhile(server):
@@ -79,8 +85,7 @@ def test_other_threads_run_meanwhile(server):
     url, process = server
     with made(url, timeout="500ms") as limiter:
         limiter.ping()
-        suspend(process)
-        try:
+        with suspended(process):
             asking = threading.Thread(target=pytest.raises, args=(
                 limitree.StoreTimeout, limiter.authorize, "job"))
             asking.start()
@@ -88,8 +93,6 @@ def test_other_threads_run_meanwhile(server):
             while asking.is_alive():
                 steps += 1
                 time.sleep(0.001)
-        finally:
-            process.send_signal(signal.SIGCONT)
         assert steps > 20
 
 
@@ -97,8 +100,7 @@ def test_closed_by_another_thread_meanwhile(server):
     url, process = server
     limiter = made(url, timeout="1s")
     limiter.ping()
-    suspend(process)
-    try:
+    with suspended(process):
         errors = []
 
         def ask():
@@ -112,8 +114,6 @@ def test_closed_by_another_thread_meanwhile(server):
         time.sleep(0.05)
         limiter.close()
         asking.join()
-    finally:
-        process.send_signal(signal.SIGCONT)
     assert len(errors) == 1 and errors[0].reason
     assert isinstance(errors[0], TimeoutError)
     with pytest.raises(RuntimeError, match="closed"):
@@ -247,15 +247,12 @@ def test_the_loop_runs_while_the_server_hangs(server):
         async with made_async(url, timeout="400ms") as limiter:
             await limiter.ping()
             await limiter.peek("job")
-            suspend(process)
-            try:
+            with suspended(process):
                 asking = asyncio.ensure_future(limiter.authorize("job"))
                 steps = 0
                 while not asking.done():
                     steps += 1
                     await asyncio.sleep(0.001)
-            finally:
-                process.send_signal(signal.SIGCONT)
             assert isinstance(asking.exception(), limitree.StoreTimeout)
             assert steps > 20
 
@@ -269,16 +266,13 @@ def test_cancelled(server):
     async def main():
         async with made_async(url) as limiter:
             await limiter.peek("job")
-            suspend(process)
-            try:
+            with suspended(process):
                 tasks = [asyncio.ensure_future(limiter.peek("job"))
                          for _ in range(6)]
                 await asyncio.sleep(0.01)
                 for task in tasks[::2]:
                     task.cancel()
                 await asyncio.sleep(0)
-            finally:
-                process.send_signal(signal.SIGCONT)
             answers = await asyncio.gather(*tasks, return_exceptions=True)
             assert [type(answer) for answer in answers] == [
                 asyncio.CancelledError, limitree.Decision] * 3
@@ -292,16 +286,13 @@ def test_closed_while_tasks_wait(server):
     async def main():
         limiter = made_async(url)
         await limiter.peek("job")
-        suspend(process)
-        try:
+        with suspended(process):
             tasks = [asyncio.ensure_future(limiter.peek("job"))
                      for _ in range(3)]
             await asyncio.sleep(0.01)
             await limiter.close()
             answers = await asyncio.wait_for(
                 asyncio.gather(*tasks, return_exceptions=True), 5)
-        finally:
-            process.send_signal(signal.SIGCONT)
         assert [type(answer) for answer in answers] == [RuntimeError] * 3
 
     asyncio.run(main())
@@ -333,14 +324,11 @@ def test_two_loops_at_once(server):
 
     async def main():
         await limiter.peek("job")
-        suspend(process)
-        try:
+        with suspended(process):
             waiting = asyncio.ensure_future(limiter.peek("job"))
             await asyncio.sleep(0.01)
             with pytest.raises(RuntimeError, match="another event loop"):
                 await asyncio.to_thread(asyncio.run, limiter.peek("job"))
-        finally:
-            process.send_signal(signal.SIGCONT)
         assert (await waiting).limit == 1
         await limiter.close()
 

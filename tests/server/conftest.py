@@ -1,7 +1,14 @@
 """What the tests of `limitree serve` share."""
 
+import pathlib
+import sys
+
 import pytest
 from service import LIMITS, Service
+
+# The tests of Python have servers for all.
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from servers import redis_server  # noqa: E402
 
 
 @pytest.fixture(name="limits")
@@ -30,6 +37,18 @@ def make_serve(limits):
 @pytest.fixture(name="service")
 def make_service(serve):
     return serve()
+
+
+@pytest.fixture(name="store", params=["memory", "shm", "redis"])
+def make_store(request, tmp_path):
+    """The URL of a store of each kind."""
+    if request.param == "redis":
+        with redis_server() as (url, _):
+            yield url
+    elif request.param == "shm":
+        yield f"shm://{tmp_path}/buckets"
+    else:
+        yield "memory://"
 
 
 @pytest.fixture(name="collect")

@@ -3,21 +3,15 @@ examples in examples/envoy."""
 
 import concurrent.futures
 import contextlib
-import os
-import pathlib
 import random
-import signal
 import socket
-import sys
 
 import pytest
 from counting import CountingUpstream
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from proxy import Envoy, ask
+from servers import redis_server, suspended
 from service import PATIENT, ROOT, eventually, rls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, suspend  # noqa: E402
 
 EXAMPLES = ROOT / "examples" / "envoy"
 SITE = (EXAMPLES / "concurrency" / "site.yaml").read_text("utf-8")
@@ -191,8 +185,7 @@ def test_a_client_that_goes_away_while_redis_is_asked(serve, counting):
                         "--set", f"timeout={PATIENT}s", limits=None)
         assert left_of(service) == MOST
         with running("concurrency", service, counting) as envoy:
-            suspend(process)
-            try:
+            with suspended(process):
                 with socket.create_connection(
                         ("127.0.0.1", envoy.port)) as client_:
                     client_.sendall(b"GET / HTTP/1.1\r\nhost: x\r\n"
@@ -202,8 +195,6 @@ def test_a_client_that_goes_away_while_redis_is_asked(serve, counting):
                 eventually(lambda: envoy.stat(
                     "cluster.limitree.upstream_rq_active") == 0)
                 assert envoy.stat("cluster.limitree.upstream_rq_total") == 1
-            finally:
-                os.kill(process.pid, signal.SIGCONT)
             eventually(lambda: left_of(service) == MOST)
             assert counting.served["alex"] == 0
 
@@ -222,16 +213,13 @@ def test_a_call_that_is_cancelled_holds_nothing(serve, descriptors):
         other = rls.Descriptor()
         other.entries.add(key="other")
         assert left_of(service) == MOST
-        suspend(process)
-        try:
+        with suspended(process):
             calls = [stub.ShouldRateLimit.future(
                 message(descriptor(f"r{i}"), other)) for i in range(3)]
             health.Check(health_pb2.HealthCheckRequest(), timeout=PATIENT)
             for call in calls[:2]:
                 call.cancel()
             health.Check(health_pb2.HealthCheckRequest(), timeout=PATIENT)
-        finally:
-            os.kill(process.pid, signal.SIGCONT)
         assert calls[2].result(PATIENT).overall_code == OK
         eventually(lambda: left_of(service) == MOST - 1)
         # Hits of ordinary limits stay counted.

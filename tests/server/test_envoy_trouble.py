@@ -2,18 +2,14 @@
 
 import contextlib
 import os
-import pathlib
 import signal
-import sys
 import threading
 
 import pytest
 from authority import Authority
 from bootstrap import descriptor, key, route, tls_to
+from servers import redis_server, suspended
 from service import eventually
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, suspend  # noqa: E402
 
 TWO = """\
 domain: shop
@@ -36,15 +32,6 @@ def make_start(serve, descriptors):
         return serve("--descriptors", path, *words, limits=None, **options)
 
     return start
-
-
-@contextlib.contextmanager
-def stopped(process):
-    suspend(process)
-    try:
-        yield
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
 
 
 # ---- The service ------------------------------------------------------------
@@ -78,7 +65,7 @@ def test_a_service_that_hangs(start, proxy, deny):
     service = start()
     envoy = proxy(service.target, ROUTE, timeout="0.2s",
                   failure_mode_deny=deny)
-    with stopped(service.process):
+    with suspended(service.process):
         assert envoy.get("/").status == (DENIED if deny else ALLOWED)
     # The connection is still good.
     eventually(lambda: envoy.get("/").status == 429)
@@ -175,7 +162,7 @@ def test_envoy_decides_while_the_store_is_gone(start, proxy, redis, deny):
                     "timeout=300ms")
     envoy = proxy(service.target, ROUTE, failure_mode_deny=deny)
     assert envoy.get("/").status == 200
-    for trouble in (stopped(process), killed(process)):
+    for trouble in (suspended(process), killed(process)):
         with trouble:
             assert envoy.statuses("/", 2) == [
                 DENIED if deny else ALLOWED] * 2

@@ -1,16 +1,10 @@
 """Rules that hold beside rules that count, on every store, by the messages of
 Envoy over gRPC and over /json."""
 
-import pathlib
-import sys
-
 import httpx
 import pytest
 from google.protobuf import json_format
 from service import error_of, grpc, rls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
 
 RULES = """\
   - key: user
@@ -39,17 +33,6 @@ RULES = """\
   - {key: none, rate_limit: {unit: month}}
 """
 OK, OVER = 1, 2
-
-
-@pytest.fixture(name="store", params=["memory", "shm", "redis"])
-def make_store(request, tmp_path):
-    if request.param == "redis":
-        with redis_server() as (url, _):
-            yield url
-    elif request.param == "shm":
-        yield f"shm://{tmp_path}/buckets"
-    else:
-        yield "memory://"
 
 
 def descriptor(key, name=None, hits=None, back=False):

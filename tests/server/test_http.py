@@ -2,22 +2,17 @@
 
 import http.client
 import json
-import os
-import pathlib
 import shutil
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import threading
 
 import httpx
 import pytest
+from servers import redis_server, suspended
 from service import eventually
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, suspend  # noqa: E402
 
 TRADE = {"paths": [["user", "alex", "trade"]]}
 LOOK = {**TRADE, "cost": 0}
@@ -290,14 +285,11 @@ def test_a_store_that_hangs(serve, redis, policy, status):
                     "timeout=300ms", "--set", f"on_store_error={policy}")
     with httpx.Client(base_url=service.http[0], timeout=60) as client:
         assert client.post("/v1/authorize", json=TRADE).status_code == 200
-        suspend(process)
-        try:
+        with suspended(process):
             answer = client.post("/v1/authorize", json=TRADE)
             assert answer.status_code in (status, 503 if status > 500 else 0)
             # Others are answered meanwhile.
             assert client.get("/healthcheck").text == "OK"
-        finally:
-            os.kill(process.pid, signal.SIGCONT)
 
 
 def test_clients_that_do_not_wait_for_redis(serve, redis):
@@ -314,8 +306,7 @@ def test_clients_that_do_not_wait_for_redis(serve, redis):
     one = (f"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
            "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
-    suspend(process)
-    try:
+    with suspended(process):
         gone, late = [[raw(service) for _ in range(5)] for _ in range(2)]
         for connection in gone + late:
             connection.sendall(one)
@@ -328,8 +319,6 @@ def test_clients_that_do_not_wait_for_redis(serve, redis):
         service.terminate()
         assert service.wait() == 0
         assert all(not connection.recv(1) for connection in late)
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
 
 
 # ---- Other clients ----------------------------------------------------------

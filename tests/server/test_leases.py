@@ -1,12 +1,7 @@
 """Leases in the service: most answers about a hot caller need no Redis."""
 
-import pathlib
-import sys
-
+from servers import redis_server
 from service import eventually, pb, request
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
 
 LIMITS = """
 schema:

@@ -1,16 +1,9 @@
 """Buckets in memcached."""
 
-import os
-import pathlib
-import signal
-import sys
-
 import grpc
 import pytest
+from servers import memcached, suspended
 from service import PATIENT, error_of, eventually, fails, request
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import memcached, suspend  # noqa: E402
 
 TRADE = ("user", "alex", "trade")
 
@@ -51,8 +44,7 @@ def test_while_it_hangs(serve, server, policy):
 
     source = answers()
     assert source is not None
-    suspend(process)
-    try:
+    with suspended(process):
         if policy == "raise":
             code, _ = error_of(lambda: limiter.Authorize(
                 request(*TRADE), timeout=PATIENT))
@@ -62,8 +54,6 @@ def test_while_it_hangs(serve, server, policy):
             decision = limiter.Authorize(request(*TRADE), timeout=PATIENT)
             assert decision.limited == (policy == "deny")
             assert decision.source != source
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
     eventually(lambda: answers() == source)
 
 

@@ -1,19 +1,15 @@
 """envoy.service.ratelimit.v3.RateLimitService, by a client of grpcio."""
 
 import json
-import pathlib
 import subprocess
-import sys
 
 import grpc
 import httpx
 import pytest
 from google.protobuf import json_format
 from raw import Client, framed
+from servers import redis_server
 from service import COMMAND, error_of, rls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
 
 DESCRIPTORS = """\
 domain: apis

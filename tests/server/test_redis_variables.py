@@ -1,18 +1,14 @@
 """Redis servers as the variables of envoyproxy/ratelimit name them."""
 
 import contextlib
-import pathlib
 import socket
 import subprocess
-import sys
 
 import grpc
 import pytest
 from authority import Authority
+from servers import redis_server
 from service import error_of, eventually, rls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
 
 LIMITS = """\
 domain: shop

@@ -1,22 +1,15 @@
 """Reservations by clients of gRPC and of HTTP, on every store."""
 
-import os
-import pathlib
-import signal
-import sys
-
 import grpc
 import httpx
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from hyperframe.frame import RstStreamFrame
 from raw import Client, framed
+from servers import redis_server, suspended
 from service import error_of, eventually, path, pb
 from service import request as asked
 from stopped_clock import StoppedClock
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, suspend  # noqa: E402
 
 LIMITS = """\
 schema:
@@ -39,17 +32,6 @@ def make_limits(tmp_path):
     limits = tmp_path / "limits.yaml"
     limits.write_text(LIMITS, encoding="utf-8")
     return limits
-
-
-@pytest.fixture(name="store", params=["memory", "shm", "redis"])
-def make_store(request, tmp_path):
-    if request.param == "redis":
-        with redis_server() as (url, _):
-            yield url
-    elif request.param == "shm":
-        yield f"shm://{tmp_path}/buckets"
-    else:
-        yield "memory://"
 
 
 @pytest.fixture(name="service")
@@ -325,16 +307,13 @@ def test_a_client_that_has_gone_holds_nothing(serve):
         assert left(limiter) == [60, 1000, 2]  # connected
         ask = pb.ReserveRequest(paths=[path("key", "k1")],
                                 costs={"tokens": 400})
-        suspend(process)
-        try:
+        with suspended(process):
             calls = [stub.Reserve.future(ask) for _ in range(2)]
             # Both have reached the service: the connection keeps the order.
             health.Check(health_pb2.HealthCheckRequest(), timeout=60)
             for call in calls:
                 call.cancel()
             health.Check(health_pb2.HealthCheckRequest(), timeout=60)
-        finally:
-            os.kill(process.pid, signal.SIGCONT)
         # Both were decided, and then cancelled.
         eventually(lambda: left(limiter) == [58, 1000, 2])
 

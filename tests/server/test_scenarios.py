@@ -6,17 +6,15 @@ Who only looks gets the same answers, and after a reset the first one again.
 
 import json
 import pathlib
-import sys
 
 import httpx
 import pytest
 from google.protobuf import json_format
+from servers import PATIENT, redis_server
 from service import descriptors_grpc, error_of, grpc, rls
 from stopped_clock import StoppedClock
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS / "python"))
-from servers import PATIENT, redis_server  # noqa: E402
 
 VECTORS = json.loads(
     (TESTS / "conformance" / "envoy.json").read_text("utf-8"))["vectors"]

@@ -1,10 +1,6 @@
 """Buckets in Redis."""
 
 import contextlib
-import os
-import pathlib
-import signal
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -12,10 +8,8 @@ import urllib.request
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+from servers import redis_server, suspended
 from service import error_of, eventually, pb, pb_grpc, request
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, suspend  # noqa: E402
 
 TRADE = ("user", "alex", "trade")
 
@@ -24,15 +18,6 @@ TRADE = ("user", "alex", "trade")
 def make_redis():
     with redis_server() as (url, process):
         yield url, process
-
-
-@contextlib.contextmanager
-def stopped(process):
-    suspend(process)
-    try:
-        yield
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
 
 
 def test_all_workers_decide_in_redis(serve, redis):
@@ -84,7 +69,7 @@ def test_a_store_that_hangs_holds_nobody_up(serve, redis):
                     "--set", "on_store_error=raise")
     limiter = service.limiter()
     limiter.Authorize(request(*TRADE))
-    with stopped(process):
+    with suspended(process):
         start = time.monotonic()
         code, _ = error_of(
             lambda: limiter.Authorize(request(*TRADE), timeout=0.3))
@@ -110,7 +95,7 @@ def test_a_store_that_fails_is_a_status(serve, redis):
                     "--set", "on_store_error=raise")
     limiter = service.limiter()
     limiter.Authorize(request(*TRADE))
-    with stopped(process):
+    with suspended(process):
         code, message = error_of(lambda: limiter.Authorize(request(*TRADE)))
         assert code == grpc.StatusCode.DEADLINE_EXCEEDED, message
         assert message != "Deadline Exceeded"
@@ -140,7 +125,7 @@ def test_the_end_with_calls_that_wait(serve, redis):
                     "500ms")
     limiter = service.limiter()
     limiter.Authorize(request(*TRADE))
-    with stopped(process):
+    with suspended(process):
         waiting = [limiter.Authorize.future(request(*TRADE))
                    for _ in range(10)]
         time.sleep(0.2)
@@ -170,7 +155,7 @@ def test_health_may_depend_on_the_store(serve, redis):
 
     eventually(lambda: health(service) == "SERVING")
     assert is_ready()
-    with stopped(redis[1]):
+    with suspended(redis[1]):
         service.wait_for("the store does not answer")
         eventually(lambda: health(service) == "NOT_SERVING")
         assert not is_ready()

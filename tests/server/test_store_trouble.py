@@ -3,12 +3,9 @@ server: each is answered by the policy, in time, over gRPC and over /json."""
 
 import collections
 import contextlib
-import os
-import pathlib
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 
@@ -16,10 +13,8 @@ import grpc
 import httpx
 import pytest
 from google.protobuf import json_format
+from servers import redis_server, suspended, wait_for
 from service import PATIENT, eventually, rls
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server, suspend, wait_for  # noqa: E402
 
 DESCRIPTORS = """\
 domain: apis
@@ -101,11 +96,8 @@ class Redis:
 
     @contextlib.contextmanager
     def hanging(self):
-        suspend(self.process)
-        try:
+        with suspended(self.process):
             yield
-        finally:
-            os.kill(self.process.pid, signal.SIGCONT)
 
     def kill(self):
         self.process.kill()

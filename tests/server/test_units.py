@@ -1,16 +1,11 @@
 """Limits that count other units than requests, by clients of both protocols."""
 
-import pathlib
-import sys
-
 import grpc
 import httpx
 import pytest
+from servers import redis_server
 from service import error_of, path, pb
 from service import request as asked
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from servers import redis_server  # noqa: E402
 
 UNITS = """\
 schema:
