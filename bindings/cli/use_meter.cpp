@@ -74,8 +74,10 @@ void UseMeter::add(std::int64_t now_ns) {
 std::int64_t UseMeter::burst(std::size_t i) const {
   const std::int64_t most = states_[i].most;
   const std::int64_t interval = candidates_->limits[i].interval_ns;
-  const std::int64_t tokens = most / interval + (most % interval != 0 ? 1 : 0);
-  return most > kMaxDebtNs || tokens > kMaxDebtNs / interval ? kNever : tokens;
+  if (most <= interval) return 1;  // without a slow division
+  const bool is_long = most > kMaxDebtNs - interval;
+  if (is_long && most > kMaxDebtNs / interval * interval) return kNever;
+  return (most + interval - 1) / interval;
 }
 
 void CallerUse::add(std::int64_t now_ns, const Candidates& candidates) {
