@@ -31,6 +31,7 @@ class Replay {
     paths_.resize(templates_.size());
     add_tree(options.limits, options);
     if (!options.compare.empty()) add_tree(options.compare, options);
+    check_roots();
   }
 
   // Returns an exit code, as LogReader::read() does.
@@ -58,6 +59,21 @@ class Replay {
   void add_tree(const std::string& limits, const ReplayOptions& options) {
     trees_.push_back(std::make_unique<TreeReplay>(limits, options, templates_,
                                                   log_.clock()));
+  }
+
+  // A root that no tree has would fail for every line.  One that only one of
+  // them has is a name that a change adds or takes away.
+  void check_roots() const {
+    for (const auto& unknown : trees_.front()->unknown_roots()) {
+      if (trees_.back()->unknown_roots().contains(unknown.first)) {
+        throw Error(unknown.second);
+      }
+    }
+    for (const auto& tree : trees_) {
+      if (tree->unknown_roots().size() == templates_.size()) {
+        throw Error(tree->unknown_roots().begin()->second);
+      }
+    }
   }
 
   void play(const LogRequest& request) {

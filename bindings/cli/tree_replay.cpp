@@ -28,25 +28,26 @@ TreeReplay::TreeReplay(const std::string& limits, const ReplayOptions& options,
       limiter_(config_of(limits, options, clock_ns)),
       templates_(templates),
       clock_ns_(clock_ns) {
-  check_roots();
+  find_roots();
   blamed_.resize(templates_.size());
   if (!options.html.empty()) result_.timeline.emplace(limiter_.get());
 }
 
-// A root that the tree does not have would fail for every line.
-void TreeReplay::check_roots() {
-  for (const PathTemplate& path_template : templates_) {
-    const auto root = path_template.root();
-    if (!root) continue;
-    const limitree_str segment = to_str(*root);
-    const limitree_path path = {&segment, 1, 0, LIMITREE_PART_CHARGE};
+void TreeReplay::find_roots() {
+  for (std::size_t i = 0; i < templates_.size(); ++i) {
     Decision decision;
     ErrorHandle error;
-    const limitree_status status =
-        limiter_.try_decide(LIMITREE_PEEK, {&path, 1}, {}, &decision, &error);
-    if (status == LIMITREE_UNKNOWN_ROOT) {
-      throw Error::from(status, error.get());
+    if (const auto root = templates_[i].root()) {
+      const limitree_str segment = to_str(*root);
+      const limitree_path path = {&segment, 1, 0, LIMITREE_PART_CHARGE};
+      const limitree_status status =
+          limiter_.try_decide(LIMITREE_PEEK, {&path, 1}, {}, &decision, &error);
+      if (status == LIMITREE_UNKNOWN_ROOT) {
+        unknown_roots_.emplace(i, Error::from(status, error.get()));
+        continue;
+      }
     }
+    known_.push_back(i);
   }
 }
 
@@ -58,6 +59,11 @@ void TreeReplay::align(std::int32_t utc_offset_s) {
 const Verdict& TreeReplay::decide(std::span<const limitree_path> paths) {
   const std::int64_t unix_s = *clock_ns_ / kSecondNs;
   if (result_.timeline) result_.timeline->before(unix_s);
+  if (!unknown_roots_.empty()) {
+    known_paths_.clear();
+    for (const std::size_t i : known_) known_paths_.push_back(paths[i]);
+    paths = known_paths_;
+  }
   Decision decision;
   ErrorHandle error;
   const limitree_status status = limiter_.try_decide(
@@ -98,7 +104,7 @@ void TreeReplay::blame(const Decision& decision) {
     if (level.limited == 0 || (level.mode == LIMITREE_SHADOW) != shadow) {
       continue;
     }
-    const auto path = static_cast<std::size_t>(level.path);
+    const std::size_t path = known_[static_cast<std::size_t>(level.path)];
     if (blamed_[path]) continue;
     if (!shadow && verdict_.limit.empty()) {
       verdict_.limit = to_view(level.policy);

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,21 +24,26 @@ namespace limitree::cli {
 struct Verdict {
   Outcome outcome = Outcome::kAllowed;
   std::string_view limit;  // the first one that denied; lives with the tree
-  std::size_t path = 0;    // index of the path that met it
+  std::size_t path = 0;    // the template of the path that met it
   std::string refusal;     // why it was refused, for the first few
 };
 
 class TreeReplay {
  public:
   // `limits` is a file, or "-".  The templates and *clock_ns must live as long
-  // as this.  Throws FileError, or Error if the limits have mistakes or do not
-  // have a root that a template begins with.
+  // as this.  Throws FileError, or Error if the limits have mistakes.
   TreeReplay(const std::string& limits, const ReplayOptions& options,
              const std::vector<PathTemplate>& templates,
              std::int64_t* clock_ns);
 
+  // The templates that begin with a name that the limits do not have, and the
+  // error that each line would get.  decide() leaves them out.
+  const std::map<std::size_t, Error>& unknown_roots() const {
+    return unknown_roots_;
+  }
+
   // Decides a request at the time of the clock, and counts the answer.  `paths`
-  // are those of the templates, which it has filled in.
+  // has that of each template.
   const Verdict& decide(std::span<const limitree_path> paths);
 
   // Call it before the first request.
@@ -51,7 +56,7 @@ class TreeReplay {
   ReplayResult* result() { return &result_; }
 
  private:
-  void check_roots();
+  void find_roots();
   void count(const Decision& decision, std::int64_t unix_s);
   void blame(const Decision& decision);
   void refuse(limitree_status status, const ErrorHandle& error);
@@ -60,9 +65,12 @@ class TreeReplay {
   Limiter limiter_;
   const std::vector<PathTemplate>& templates_;
   const std::int64_t* clock_ns_;
+  std::map<std::size_t, Error> unknown_roots_;  // by template
+  std::vector<std::size_t> known_;              // all other templates
+  std::vector<limitree_path> known_paths_;      // buffer for decide()
   std::array<limitree_level, 64>
       levels_;                // levels to blame are among the first
-  std::vector<bool> blamed_;  // by path
+  std::vector<bool> blamed_;  // by template
   std::string caller_;        // buffer for blame()
   Verdict verdict_;
   ReplayResult result_;

@@ -74,6 +74,36 @@ def test_shadow_does_not_flip_but_is_counted(limits):
     assert seen["compared"]["shadowed"] == 2
 
 
+def test_a_name_that_only_one_file_has(limits, tmp_path):
+    """A change adds limits for routes."""
+    before = limits("a.yaml", "9/hour")
+    after = tmp_path / "b.yaml"
+    after.write_text(before.read_text(encoding="ascii") + "  route:\n"
+                     "    children:\n      GET: {limits: 1/hour}\n",
+                     encoding="ascii")
+    paths = ("--path", "route,{method}", *IP)
+    for files, outcomes in (((before, after), ("allowed", "limited")),
+                            ((after, before), ("limited", "allowed"))):
+        flips = compare(files[0], "--compare", files[1], *paths,
+                        text=log_line(0) * 3)["flips"]
+        assert flips["limits"] == [{
+            "policy": "route:GET", "before": outcomes[0],
+            "after": outcomes[1], "flips": 2}]
+        assert flips["paths"] == [
+            {"path": "route,GET", "flips": 2, "error": 0}]
+    # Limits of addresses still deny, and are blamed for it.
+    seen = compare(limits("c.yaml", "1/hour"), "--compare", after, *paths,
+                   text=log_line(0, request="PUT / HTTP/1.1") * 3)
+    assert [one["path"] for one in seen["flips"]["paths"]] == [
+        "ip,192.0.2.7"]
+    assert seen["callers"] == [
+        {"caller": "ip,192.0.2.7", "limited": 2, "error": 0}]
+    for words in ((before, "--path", "user,x"), (before, *paths),
+                  (before, "--compare", before, *paths),
+                  (before, "--compare", after, "--path", "route,x")):
+        assert "unknown root" in bad(1, "replay", *words)
+
+
 def test_the_same_limits_never_flip():
     seen = json.loads(good("replay", "--json", WEB, EXAMPLE_LOG, *BOTH_PATHS,
                            "--compare", WEB, "--max-flips", "0"))
