@@ -110,7 +110,6 @@ def test_in_shadow(limits, options):
     assert decision.shadowed
     assert decision.levels[0].mode == "shadow"
     assert limiter.stats().shadow_limited == 1
-    assert "shadow" in limiter.describe()
 
 
 # ---- Where limits come from -------------------------------------------------
