@@ -19,6 +19,7 @@
 #include "io/loop.hpp"
 #include "io/trouble.hpp"
 #include "limitree.hpp"
+#include "live.hpp"
 #include "log.hpp"
 #include "process.hpp"
 #include "reports.hpp"
@@ -87,6 +88,8 @@ class Service final : public Watcher, public ConfigListener {
             &limiter_, [this] { return service_metrics(); },
             [this] { return stats_text(stats_.snapshot()); }),
         admin_(settings.max_message_bytes),
+        live_(&settings, limiter_.get(), &descriptors_, admission_.token(),
+              &loop_),
         metrics_(settings.max_message_bytes),
         connections_(&loop_, &settings.connection, nullptr, [] {}),
         reports_(settings, &stats_),
@@ -96,6 +99,7 @@ class Service final : public Watcher, public ConfigListener {
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
+    live_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
     // Connections of clients, however many, do not keep a probe from it.
     if (settings.metrics_path != kLivePath) {
@@ -142,6 +146,7 @@ class Service final : public Watcher, public ConfigListener {
     loop_.post([this, answers] {
       if (answers == store_answers_) return;
       store_answers_ = answers;
+      live_.store_answers(answers);
       log_line(LogLevel::kWarning,
                answers ? "the store answers" : "the store does not answer");
       tell_health();
@@ -209,6 +214,7 @@ class Service final : public Watcher, public ConfigListener {
       workers_.push_back(
           std::make_unique<Worker>(shared, reports_.make_tracer()));
       stats_.add_worker(workers_.back()->stats());
+      live_.add_worker(workers_.back()->denied());
       workers_.back()->set_tls(admission_.tls());
     }
   }
@@ -265,6 +271,7 @@ class Service final : public Watcher, public ConfigListener {
     const std::string name =
         what == Loaded::kAll ? "the limits" : "the descriptors";
     stats_.loaded(report.loaded);
+    live_.loaded(report);
     if (!report.loaded) {
       tell_mistakes(name, report);
       return;
@@ -366,6 +373,7 @@ class Service final : public Watcher, public ConfigListener {
   std::vector<std::string> unix_paths_;
   AdminPages admin_pages_;
   HttpServer admin_;  // on this thread, where a page may take longer
+  Live live_;         // of admin_
   HttpServer metrics_;
   ConnectionSet connections_;  // of both
   Reports reports_;

@@ -20,12 +20,6 @@ constexpr Duration kHandshake = 50 * kMillisecond;
 constexpr std::size_t kMuchMemory = 16 * 1024 * 1024;
 constexpr Duration kBetweenTrims = 5 * kOneSecond;
 
-LimiterHandle new_loop(limitree_limiter* limiter) {
-  limitree_limiter* other = nullptr;
-  check(limitree_limiter_new_loop, limiter, nullptr, &other);
-  return LimiterHandle(other);
-}
-
 }  // namespace
 
 Worker::Worker(const Shared& shared, std::shared_ptr<Tracer> tracer)

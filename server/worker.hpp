@@ -63,6 +63,7 @@ class Worker {
 
   // The counters, which may be read from any thread.
   const WorkerStats* stats() const { return observer_.stats(); }
+  const DeniedCallers* denied() const { return decider_.denied(); }
   // The operations that spans have the numbers of: the paths of all methods,
   // then the operations of HTTP.
   std::vector<std::string> operations();

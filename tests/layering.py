@@ -53,7 +53,8 @@ FLOORS = {
 PUBLIC = {"limitree.h", "limitree.hpp"}
 GENERATED = ".inc"  # what cmake/embed.cmake makes
 PAGES = "pages/pages.hpp"
-OF_SEVERAL_BINDINGS = {"log_queue.hpp", PAGES}
+SKETCH = "heavy_hitters.hpp"  # of the command and the server
+OF_SEVERAL_BINDINGS = {"log_queue.hpp", PAGES, SKETCH}
 OF_CORE_IN_SERVER = {"base/digits.hpp", "base/utf8.hpp"}
 STARTS_SERVER = ("bindings/cli/serve.cpp", "serve.hpp")
 
@@ -105,7 +106,7 @@ SERVER_ROOMS = {
     "services": ["net", "h2", "grpc", "decisions"],
     "http": ["net", "h2", "stats", "trace"],
     "json": ["net"],
-    "web": ["net", "h2", "http", "json", "decisions"],
+    "web": ["net", "h2", "http", "json", "decisions", "stats"],
     "config": ["net", "h2", "grpc", "decisions", "stats", "trace", "json"],
     "": ["net", "h2", "stats", "trace", "grpc", "decisions", "services",
          "http", "json", "web", "config"],
@@ -216,7 +217,7 @@ def wrong_in_server(root, path, mark, name):
     if room not in SERVER_ROOMS:
         return f"{room} is no room of server/"
     first = name.split("/")[0]
-    if first == "io" or name in OF_CORE_IN_SERVER or name == PAGES:
+    if first == "io" or name in OF_CORE_IN_SERVER or name in (PAGES, SKETCH):
         return None
     knows = SERVER_LIBRARIES.get(first, [room])
     if room not in knows:

@@ -12,18 +12,66 @@ namespace limitree::server {
 
 namespace {
 
-using PendingDecision = PendingAnswer<LimiterAnswer, limitree_level>;
+// Notes in `callers` whether `caller()` was denied.
+template <typename Caller>
+void note_denied(bool limited, std::uint32_t flags, DeniedCallers* callers,
+                 const Caller& caller) {
+  if (limited || (flags & LIMITREE_SHADOWED) != 0) [[unlikely]] {
+    callers->add(caller(), !limited, steady_now());
+  }
+}
+
+// A caller until the answer comes, when its request is gone.
+class WaitingCaller {
+ public:
+  WaitingCaller() = default;
+  WaitingCaller(std::string text, std::shared_ptr<DeniedCallers> callers)
+      : text_(std::move(text)), callers_(std::move(callers)) {}
+
+  void note(bool limited, std::uint32_t flags) const {
+    if (callers_ == nullptr) return;
+    note_denied(limited, flags, callers_.get(),
+                [this]() -> const std::string& { return text_; });
+  }
+
+ private:
+  std::string text_;
+  std::shared_ptr<DeniedCallers> callers_;  // null: not noted
+};
+
+class PendingDecision final
+    : public PendingAnswer<LimiterAnswer, limitree_level> {
+ public:
+  PendingDecision(StoreLoop* loop, ClientRequest* request,
+                  const AnswerSink* sink, std::size_t room,
+                  WaitingCaller caller)
+      : PendingAnswer(loop, request, sink, room), caller_(std::move(caller)) {}
+
+ private:
+  void note(const limitree_completion& completion) override {
+    caller_.note(completion.decision.limited != 0, completion.decision.flags);
+  }
+
+  WaitingCaller caller_;
+};
 
 // If its client goes away, what it holds is given back.
 class PendingEnvoy final
     : public PendingAnswer<EnvoyAnswer, limitree_descriptor_status> {
  public:
   PendingEnvoy(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
-               DescriptorList* list, std::weak_ptr<Undo> undo)
+               DescriptorList* list, std::weak_ptr<Undo> undo,
+               WaitingCaller caller)
       : PendingAnswer(loop, request, sink, list->get().descriptor_count),
-        rollback_(std::make_unique<EnvoyRollback>(std::move(undo), list)) {}
+        rollback_(std::make_unique<EnvoyRollback>(std::move(undo), list)),
+        caller_(std::move(caller)) {}
 
  private:
+  void note(const limitree_completion& /*completion*/) override {
+    const limitree_envoy_response& response = answer()->response;
+    caller_.note(response.overall_code == LIMITREE_CODE_OVER_LIMIT,
+                 response.flags);
+  }
   std::unique_ptr<Rollback> rollback(
       const limitree_completion& /*completion*/) override {
     if ((answer()->response.flags & LIMITREE_HOLDS) == 0) return nullptr;
@@ -31,6 +79,7 @@ class PendingEnvoy final
   }
 
   std::unique_ptr<Rollback> rollback_;
+  WaitingCaller caller_;
 };
 
 // A reservation that waits for the store.
@@ -39,10 +88,15 @@ class PendingReserve final
  public:
   PendingReserve(StoreLoop* loop, ClientRequest* request,
                  const AnswerSink* sink, std::size_t room,
-                 std::weak_ptr<Undo> undo)
-      : PendingAnswer(loop, request, sink, room), undo_(std::move(undo)) {}
+                 std::weak_ptr<Undo> undo, WaitingCaller caller)
+      : PendingAnswer(loop, request, sink, room),
+        undo_(std::move(undo)),
+        caller_(std::move(caller)) {}
 
  private:
+  void note(const limitree_completion& completion) override {
+    caller_.note(completion.decision.limited != 0, completion.decision.flags);
+  }
   std::unique_ptr<Rollback> rollback(
       const limitree_completion& completion) override {
     if (completion.decision.held == 0) return nullptr;
@@ -50,6 +104,7 @@ class PendingReserve final
   }
 
   std::weak_ptr<Undo> undo_;
+  WaitingCaller caller_;
 };
 
 using PendingSettle = PendingAnswer<LimiterAnswer, limitree_level>;
@@ -114,6 +169,7 @@ void Decider::decide(std::int32_t operation, const PathList& list,
   const std::vector<limitree_path>& paths = list.paths();
   const std::vector<limitree_cost>& costs = list.costs();
   const std::size_t most = list.needs_levels() ? LIMITREE_MAX_LEVELS : 0;
+  const bool notes = operation == LIMITREE_AUTHORIZE;
   if (store_loop_->never_waits()) {
     limitree_decision decision;
     limitree_error* error = nullptr;
@@ -126,6 +182,10 @@ void Decider::decide(std::int32_t operation, const PathList& list,
       return fail<LimiterAnswer>(request, sink, status,
                                  message_for_client(status, error));
     }
+    if (notes) {
+      note_denied(decision.limited != 0, decision.flags, denied_.get(),
+                  [&] { return caller_text(paths); });
+    }
     LimiterAnswer answer;
     answer.decision = &decision;
     answer.levels = first_levels(decision, {levels_.get(), most});
@@ -133,8 +193,9 @@ void Decider::decide(std::int32_t operation, const PathList& list,
     return sink->answer(request, answer);
   }
   if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
-  auto pending = std::make_unique<PendingDecision>(store_loop_, request, sink,
-                                                   level_room(list));
+  auto pending = std::make_unique<PendingDecision>(
+      store_loop_, request, sink, level_room(list),
+      notes ? WaitingCaller(caller_text(paths), denied_) : WaitingCaller());
   pending->answer()->omits_levels = list.omits_levels();
   const std::span<limitree_level> levels = pending->elements();
   start(store_loop_, std::move(pending),
@@ -188,8 +249,9 @@ void Decider::reserve(const PathList& list, ClientRequest* request,
     return fail<LimiterAnswer>(request, sink, why.status, why.message);
   }
   if (refuses<LimiterAnswer>(*store_loop_, request, sink)) return;
-  auto pending = std::make_unique<PendingReserve>(store_loop_, request, sink,
-                                                  level_room(list), undo_);
+  auto pending = std::make_unique<PendingReserve>(
+      store_loop_, request, sink, level_room(list), undo_,
+      WaitingCaller(caller_text(paths), denied_));
   LimiterAnswer* const answer = pending->answer();
   answer->omits_levels = list.omits_levels();
   const std::span<limitree_level> levels = pending->elements();
@@ -273,6 +335,7 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
   limitree_envoy_request asked = list->get();
   asked.flags |= flags;
   if (settings_->dynamic_metadata) asked.flags |= LIMITREE_WANTS_METADATA;
+  const bool notes = (asked.flags & LIMITREE_ONLY_PEEKS) == 0;
   if (store_loop_->never_waits()) {
     empty(&statuses_);
     statuses_.resize(asked.descriptor_count);
@@ -285,6 +348,11 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
     if (answer.status < 0) {
       answer.message = message_for_client(answer.status, error);
     }
+    if (answer.status >= 0 && notes) {
+      note_denied(answer.response.overall_code == LIMITREE_CODE_OVER_LIMIT,
+                  answer.response.flags, denied_.get(),
+                  [&] { return caller_text(asked); });
+    }
     answer.statuses = statuses_;
     if (answer.status >= 0 && (answer.response.flags & LIMITREE_HOLDS) != 0) {
       request->unless_taken(std::make_unique<EnvoyRollback>(undo_, list));
@@ -292,8 +360,9 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
     return sink->answer(request, answer);
   }
   if (refuses<EnvoyAnswer>(*store_loop_, request, sink)) return;
-  auto pending =
-      std::make_unique<PendingEnvoy>(store_loop_, request, sink, list, undo_);
+  auto pending = std::make_unique<PendingEnvoy>(
+      store_loop_, request, sink, list, undo_,
+      notes ? WaitingCaller(caller_text(asked), denied_) : WaitingCaller());
   const std::span<limitree_descriptor_status> statuses = pending->elements();
   limitree_envoy_response* const response = &pending->answer()->response;
   start(

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "decisions/answers.hpp"
+#include "decisions/denied_callers.hpp"
 #include "decisions/requests.hpp"
 #include "decisions/store_loop.hpp"
 #include "decisions/undo.hpp"
@@ -70,6 +71,9 @@ class Decider {
   void reset(const DescriptorList& list, ClientRequest* request,
              const AnswerSink* sink);
 
+  // Whom decide(), reserve() and ask() have denied.  From any thread.
+  const DeniedCallers* denied() const { return denied_.get(); }
+
  private:
   // Answers and returns true if there are no descriptors yet.
   template <typename Answer>
@@ -82,7 +86,9 @@ class Decider {
   // The levels of answers that are given at once.
   std::unique_ptr<limitree_level[]> levels_;
   std::vector<limitree_descriptor_status> statuses_;
-  std::shared_ptr<Undo> undo_;  // which pending requests may outlive
+  // Pending requests may outlive these.
+  std::shared_ptr<Undo> undo_;
+  std::shared_ptr<DeniedCallers> denied_ = std::make_shared<DeniedCallers>();
 };
 
 }  // namespace limitree::server

@@ -121,7 +121,10 @@ class PendingAnswer : public PendingRequest {
   void complete(const limitree_completion& completion) final {
     ClientRequest* const request = waiter_.request();
     std::unique_ptr<Rollback> untaken;
-    if (completion.status >= 0) untaken = rollback(completion);
+    if (completion.status >= 0) {
+      note(completion);
+      untaken = rollback(completion);
+    }
     if (request == nullptr) {
       if (untaken != nullptr) untaken->run();
       return;
@@ -144,6 +147,8 @@ class PendingAnswer : public PendingRequest {
   void fail() final { waiter_.fail(); }
 
  private:
+  // Called with each answer of the store.
+  virtual void note(const limitree_completion& /*completion*/) {}
   // What to do if the client does not take the answer; null: nothing.
   virtual std::unique_ptr<Rollback> rollback(
       const limitree_completion& /*completion*/) {

@@ -88,6 +88,12 @@ void StoreLoop::on_ready(std::uint32_t /*events*/) {
 
 void StoreLoop::on_turn_end() { limitree_loop_run(limiter_); }
 
+LimiterHandle new_loop(limitree_limiter* limiter) {
+  limitree_limiter* other = nullptr;
+  check(limitree_limiter_new_loop, limiter, nullptr, &other);
+  return LimiterHandle(other);
+}
+
 void complete_requests(const limitree_completion* completions,
                        std::size_t count, void* /*user_data*/) {
   for (const limitree_completion& completion : std::span(completions, count)) {

@@ -9,7 +9,7 @@
 
 #include "io/loop.hpp"
 #include "io/timer.hpp"
-#include "limitree.h"
+#include "limitree.hpp"
 #include "net/block_memory.hpp"
 
 namespace limitree::server {
@@ -69,6 +69,10 @@ class StoreLoop final : public Watcher, public AtTurnEnd {
   // The number of requests, some of which may outlive this.
   std::shared_ptr<std::size_t> count_ = std::make_shared<std::size_t>(0);
 };
+
+// Another handle of the same limiter, for a loop.  Throws what limitree.hpp
+// throws.
+LimiterHandle new_loop(limitree_limiter* limiter);
 
 // For limitree_config_set_completion.  Each request is a PendingRequest*.
 void complete_requests(const limitree_completion* completions,

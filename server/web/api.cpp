@@ -32,6 +32,18 @@ void refuse_without_token(Exchange* exchange) {
   answer_problem(exchange, 401, AdminToken::kMissing);
 }
 
+bool has_token(const AdminToken& token, std::string_view what,
+               Exchange* exchange) {
+  if (!token.is_set()) {
+    answer_problem(exchange, 403,
+                   std::string(what) + " only where --admin-token-file is set");
+    return false;
+  }
+  if (token.allows(exchange->request().field("authorization"))) return true;
+  refuse_without_token(exchange);
+  return false;
+}
+
 bool lets_change(Exchange* exchange) {
   const HttpRequest& request = exchange->request();
   if (exchange->access().lets_change(request.field("authorization"))) {

@@ -63,6 +63,22 @@ void DecisionPages::add_to(HandlerTable* handlers) {
                 [this](Exchange* exchange) { ask(exchange); });
 }
 
+void DecisionPages::add_looks_to(HandlerTable* handlers,
+                                 const AdminToken* token) {
+  for (const LimiterOperation& one : kLimiterOperations) {
+    if (one.number != LIMITREE_PEEK && one.number != LimiterOperation::kReset) {
+      continue;
+    }
+    handlers->add("/v1/" + lower(std::string_view(one.name)),
+                  HttpMethods::kPost, [this, &one, token](Exchange* exchange) {
+                    if (!one.needs_token ||
+                        has_token(*token, "buckets can be reset", exchange)) {
+                      decide(one, exchange);
+                    }
+                  });
+  }
+}
+
 void DecisionPages::decide(const LimiterOperation& operation,
                            Exchange* exchange) {
   if (!takes_json(exchange)) return;

@@ -7,6 +7,7 @@
 
 #include "decisions/decider.hpp"
 #include "http/handler.hpp"
+#include "net/access.hpp"
 #include "web/requests.hpp"
 
 namespace limitree::server {
@@ -22,6 +23,9 @@ class DecisionPages final : public AnswerSink {
       : decider_(decider), settings_(settings), style_(*style) {}
 
   void add_to(HandlerTable* handlers);
+  // Only what the page /ui asks: to look at buckets, and to reset them, for
+  // which everybody needs the token.
+  void add_looks_to(HandlerTable* handlers, const AdminToken* token);
 
   // Takes a request of /json.
   void ask(Exchange* exchange);

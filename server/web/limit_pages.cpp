@@ -45,19 +45,8 @@ void LimitPages::add_to(HandlerTable* handlers) {
                       [this](Exchange* exchange) { serve(exchange); });
 }
 
-bool LimitPages::lets_in(Exchange* exchange) const {
-  if (!token_->is_set()) {
-    answer_problem(exchange, 403,
-                   "limits can be put only where --admin-token-file is set");
-    return false;
-  }
-  if (token_->allows(exchange->request().field("authorization"))) return true;
-  refuse_without_token(exchange);
-  return false;
-}
-
 void LimitPages::serve(Exchange* exchange) const {
-  if (!lets_in(exchange)) return;
+  if (!has_token(*token_, "limits can be put", exchange)) return;
   const HttpRequest& request = exchange->request();
   const std::optional<std::string> name = name_in(request.path());
   if (!name) return answer_problem(exchange, 400, "the name has a wrong %XX");

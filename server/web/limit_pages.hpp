@@ -19,7 +19,6 @@ class LimitPages {
   void add_to(HandlerTable* handlers);
 
  private:
-  bool lets_in(Exchange* exchange) const;
   void serve(Exchange* exchange) const;
 
   PutLimits* limits_;

@@ -7,7 +7,7 @@
 #include <random>
 #include <string>
 
-namespace limitree::cli {
+namespace limitree {
 namespace {
 
 TEST(HeavyHitters, CountsExactlyWhileCountersLast) {
@@ -93,4 +93,4 @@ TEST(HeavyHitters, ErrorIsBounded) {
 }
 
 }  // namespace
-}  // namespace limitree::cli
+}  // namespace limitree

@@ -28,9 +28,10 @@ PATIENT = 60_000
 class Watched:
     """A page and what it did that it should not have done."""
 
-    def __init__(self, page, own):
+    def __init__(self, page, own, expected):
         self.page = page
         self.wrong = []
+        self.expected = expected
         page.set_default_timeout(PATIENT)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
@@ -38,7 +39,8 @@ class Watched:
         page.on("request", lambda request: self._on_request(request, own))
 
     def _on_console(self, message):
-        if message.type in ("error", "warning"):
+        if (message.type in ("error", "warning")
+                and not any(one in message.text for one in self.expected)):
             self.wrong.append(f"console: {message.text}")
 
     def _on_dialog(self, dialog):
@@ -67,17 +69,18 @@ def make_browser():
 def make_open_page(browser):
     """open_page(url, own=None, **options) returns a page of Playwright.  It may
     ask what begins with `own`: the origin of the url, or the file itself.  The
+    console may tell of what is `expected`, such as "status of 404".  The
     options are those of a context, such as color_scheme="dark".  When the test
     ends, no page may have done what Watched forbids."""
     opened = []
 
-    def open_page(url, own=None, **options):
+    def open_page(url, own=None, expected=(), **options):
         options.setdefault("viewport", {"width": 1000, "height": 800})
         context = browser.new_context(**options)
         if own is None:
             own = url if url.startswith("file:") else "/".join(
                 url.split("/")[:3]) + "/"
-        opened.append((context, Watched(context.new_page(), own)))
+        opened.append((context, Watched(context.new_page(), own, expected)))
         page = opened[-1][1].page
         page.goto(url)
         return page

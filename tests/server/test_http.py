@@ -525,7 +525,8 @@ def test_the_admin_pages(web):
     httpx.post(f"{web.http[0]}/v1/authorize", json=TRADE)
     with httpx.Client(base_url=web.admin[0]) as client:
         pages = [line.split()[0] for line in client.get("/").text.splitlines()]
-        assert pages == ["/", "/limits", "/rlconfig", "/stats", "/metrics"]
+        assert pages == ["/", "/ui", "/limits", "/rlconfig", "/stats",
+                         "/metrics"]
         for page in pages:
             assert client.get(page).status_code == 200
         assert "trade   3 per 1h" in client.get("/limits").text

@@ -1,14 +1,75 @@
-#include "heavy_hitters.hpp"
+// The most frequent callers in a stream, in constant memory.
+//
+// Space-Saving: a fixed number of counters.  A caller without a counter takes
+// over the smallest one, including its count.  With n counters and a total of
+// t:
+//
+//   - count - error <= true count <= count, for every caller that is kept;
+//   - error <= t / n;
+//   - every caller that occurred more than t / n times is kept.
+
+#ifndef LIMITREE_HEAVY_HITTERS_HPP
+#define LIMITREE_HEAVY_HITTERS_HPP
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <numeric>
+#include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
+#include <vector>
 
-namespace limitree::cli {
+namespace limitree {
 
-HeavyHitters::HeavyHitters(std::size_t counters)
+class HeavyHitters {
+ public:
+  // Longer texts are cut.  Callers are distinguished by the hash of the whole
+  // text, of 64 bits.
+  static constexpr std::size_t kMaxText = 200;
+
+  struct Caller {
+    std::string text;  // at most kMaxText bytes
+    std::int64_t count;
+    std::int64_t error;  // how much too large `count` may be
+  };
+
+  // REQUIRES: counters > 0.
+  explicit HeavyHitters(std::size_t counters);
+
+  void add(std::string_view text);
+
+  std::int64_t total() const { return total_; }
+
+  // No count is off by more than this.
+  std::int64_t error_bound() const;
+
+  // The `count` most frequent callers, in falling order.
+  std::vector<Caller> top(std::size_t count) const;
+
+ private:
+  struct Counter {
+    Caller caller;  // count 0: unused
+    std::size_t hash;
+    std::size_t heap_at;
+  };
+  struct Hashed {  // a hash is one already
+    std::size_t operator()(std::size_t hash) const { return hash; }
+  };
+
+  std::size_t take_over(std::string_view text, std::size_t hash);
+  void sink(std::size_t at);
+
+  std::int64_t total_ = 0;
+  std::vector<Counter> counters_;
+  std::vector<std::size_t> heap_;  // of counters_, smallest first
+  std::unordered_map<std::size_t, std::size_t, Hashed> by_hash_;
+};
+
+inline HeavyHitters::HeavyHitters(std::size_t counters)
     : counters_(counters), heap_(counters) {
   by_hash_.reserve(counters);
   // All counts are 0, so any order is a heap.
@@ -16,7 +77,7 @@ HeavyHitters::HeavyHitters(std::size_t counters)
   for (std::size_t i = 0; i < counters; ++i) counters_[i].heap_at = i;
 }
 
-void HeavyHitters::add(std::string_view text) {
+inline void HeavyHitters::add(std::string_view text) {
   const std::size_t hash = std::hash<std::string_view>()(text);
   const auto found = by_hash_.find(hash);
   const std::size_t index =
@@ -26,12 +87,13 @@ void HeavyHitters::add(std::string_view text) {
   sink(counters_[index].heap_at);
 }
 
-std::int64_t HeavyHitters::error_bound() const {
+inline std::int64_t HeavyHitters::error_bound() const {
   // An error is the smallest count at some earlier time, and that only grows.
   return counters_[heap_.front()].caller.count;
 }
 
-std::vector<HeavyHitters::Caller> HeavyHitters::top(std::size_t count) const {
+inline std::vector<HeavyHitters::Caller> HeavyHitters::top(
+    std::size_t count) const {
   std::vector<Caller> callers;
   for (const Counter& counter : counters_) {
     if (counter.caller.count != 0) callers.push_back(counter.caller);
@@ -49,7 +111,8 @@ std::vector<HeavyHitters::Caller> HeavyHitters::top(std::size_t count) const {
 }
 
 // Gives the smallest counter to a caller without a counter.
-std::size_t HeavyHitters::take_over(std::string_view text, std::size_t hash) {
+inline std::size_t HeavyHitters::take_over(std::string_view text,
+                                           std::size_t hash) {
   const std::size_t index = heap_.front();
   Counter& counter = counters_[index];
   if (counter.caller.count == 0) {
@@ -66,7 +129,7 @@ std::size_t HeavyHitters::take_over(std::string_view text, std::size_t hash) {
 }
 
 // Moves the counter at heap_[at], which has grown, down to its place.
-void HeavyHitters::sink(std::size_t at) {
+inline void HeavyHitters::sink(std::size_t at) {
   const auto count = [&](std::size_t place) {
     return counters_[heap_[place]].caller.count;
   };
@@ -83,4 +146,6 @@ void HeavyHitters::sink(std::size_t at) {
   }
 }
 
-}  // namespace limitree::cli
+}  // namespace limitree
+
+#endif  // LIMITREE_HEAVY_HITTERS_HPP

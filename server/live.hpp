@@ -1,0 +1,63 @@
+// What people see on the admin port of a service at work: /ui, and the
+// requests of that page.
+
+#ifndef LIMITREE_SERVER_LIVE_HPP
+#define LIMITREE_SERVER_LIVE_HPP
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/config_thread.hpp"
+#include "config/settings.hpp"
+#include "decisions/decider.hpp"
+#include "decisions/denied_callers.hpp"
+#include "decisions/store_loop.hpp"
+#include "http/handler.hpp"
+#include "io/loop.hpp"
+#include "io/timer.hpp"
+#include "limitree.hpp"
+#include "net/access.hpp"
+#include "stats/rate_history.hpp"
+#include "web/decision_pages.hpp"
+#include "web/live_data.hpp"
+
+namespace limitree::server {
+
+// Belongs to the main thread.  However many look, the text is made once for
+// each sample.
+class Live {
+ public:
+  // All arguments outlive this.
+  Live(const ServeSettings* settings, limitree_limiter* limiter,
+       DescriptorsState* descriptors, const AdminToken* token, Loop* loop);
+
+  void add_to(HandlerTable* handlers);
+
+  // `denied` outlives this.
+  void add_worker(const DeniedCallers* denied) { denied_.push_back(denied); }
+  void loaded(const LoadReport& report);
+  void store_answers(bool answers) { data_.store_answers = answers; }
+
+ private:
+  void sample();
+  const std::string& json();
+
+  const ServeSettings& settings_;
+  limitree_limiter* limiter_;
+  const AdminToken* token_;
+  Loop* loop_;
+  LimiterHandle handle_;  // outlives what waits for the store
+  StoreLoop store_loop_;
+  Decider decider_;
+  DecisionPages pages_;
+  std::vector<const DeniedCallers*> denied_;
+  RateHistory rates_;
+  LiveData data_;
+  std::string json_;  // of the last sample; empty: not made yet
+  Timer next_;
+};
+
+}  // namespace limitree::server
+
+#endif  // LIMITREE_SERVER_LIVE_HPP
