@@ -75,7 +75,7 @@ install(FILES ${made}/third-party.gz
 # The man pages are what `--help` says.
 set(pages)
 foreach(subcommand "" check convert explain ping replay reset serve show
-        simulate suggest try)
+        simulate suggest top try)
   set(name limitree)
   if(subcommand)
     string(APPEND name -${subcommand})

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "failure.hpp"
+#include "footers.hpp"
 #include "limitree.hpp"
 #include "options.hpp"
 #include "terminal.hpp"
@@ -92,23 +93,6 @@ constexpr const char* kReplayFooter =
     "Example:\n"
     "  limitree replay examples/web/limits.yaml examples/access.log.gz \\\n"
     "    --path 'ip,{remote_addr}' --path 'route,{method},{path}'";
-
-constexpr const char* kSuggestFooter =
-    "For each template and period it counts what callers use, and which of "
-    "them\nlimits of 1, 2, 5, ... requests would have met.  It suggests a "
-    "limit of 1m, or\nof the first --period, with the least burst that keeps "
-    "the promise.\n\n"
-    "Example:\n"
-    "  limitree suggest examples/access.log.gz --path 'ip,{remote_addr}'";
-
-constexpr const char* kSimulateFooter =
-    "The traffic lasts six periods: bursts at the seam of two windows, then "
-    "more than\nis allowed, a pause, a burst and somewhat less than is "
-    "allowed.\n\n"
-    "With --lease, processes share one limit, and are asked at random.\n\n"
-    "Examples:\n"
-    "  limitree simulate --algorithms all --svg algorithms.svg\n"
-    "  limitree simulate --lease 100ms --count 1000 --period 1s";
 
 void add_step(CLI::App* app, TryStep* step) {
   add_path(app, &step->path);
@@ -294,6 +278,28 @@ void add_reset(Commands* commands) {
   add_remote(reset, kStoreHelp, &options->remote);
 }
 
+void add_top(Commands* commands) {
+  const auto [top, options] = commands->add<TopOptions>(
+      "top", "Show which limits and callers matter now", kTopFooter,
+      [](TopOptions* given) {
+        if (!given->limits.empty() || !given->server.empty()) return;
+        throw UsageError(
+            "top needs a limits.yaml, for a store, or --server; see --help");
+      });
+  top->add_option("limits", options->limits, "a limits.yaml")
+      ->type_name("FILE");
+  add_remote(top, kStoreHelp, &options->remote);
+  top->add_option("--server", options->server,
+                  "the admin port of a service, http://HOST:PORT")
+      ->type_name("URL");
+  add_count(top, "--top", 1, 1000, &options->top,
+            "limits and callers to show (20)");
+  add_duration(top, "--every", &options->every_ns,
+               "time between two refreshes (2s)");
+  top->add_flag("--once", options->once, "print one time");
+  top->add_flag("--json", options->json, "print one JSON object");
+}
+
 bool is_command(const CLI::App& app, const std::string& name) {
   const auto commands = app.get_subcommands(nullptr);
   return std::any_of(
@@ -391,6 +397,7 @@ int run_command_line(std::vector<std::string> words) {
   add_ping(&commands);
   add_show(&commands);
   add_reset(&commands);
+  add_top(&commands);
   add_serve(&app);
 
   check_command(app, words);

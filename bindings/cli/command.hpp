@@ -145,6 +145,17 @@ struct ResetOptions : CallerOptions {
   bool leaf = false;  // only those of the deepest node
 };
 
+// Of a store, for which limits.yaml is needed, or of a service, or of both.
+struct TopOptions {
+  std::string limits;
+  Remote remote;
+  std::string server;  // the URL of an admin port
+  std::size_t top = 20;
+  std::int64_t every_ns = 2 * kSecondNs;
+  bool once = false;
+  bool json = false;
+};
+
 // Each is in the file of its command.
 int run(const CheckOptions& options);
 int run(const ConvertOptions& options);
@@ -156,6 +167,7 @@ int run(const SimulateOptions& options);
 int run(const PingOptions& options);
 int run(const ShowOptions& options);
 int run(const ResetOptions& options);
+int run(const TopOptions& options);
 
 }  // namespace limitree::cli
 
