@@ -26,8 +26,7 @@ std::string kind_of(const std::string& url) {
 
 Live::Live(const ServeSettings* settings, limitree_limiter* limiter,
            DescriptorsState* descriptors, const AdminToken* token, Loop* loop)
-    : settings_(*settings),
-      limiter_(limiter),
+    : limiter_(limiter),
       token_(token),
       loop_(loop),
       handle_(new_loop(limiter)),

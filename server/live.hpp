@@ -43,7 +43,6 @@ class Live {
   void sample();
   const std::string& json();
 
-  const ServeSettings& settings_;
   limitree_limiter* limiter_;
   const AdminToken* token_;
   Loop* loop_;

@@ -144,38 +144,46 @@ def test_all_primaries_of_a_cluster(start, limits):
 
 
 @pytest.fixture(name="service")
-def make_service(limits):
-    """A service; .http and .admin are URLs."""
+def make_service(start, limits):
+    """A service with a store in Redis; .http, .admin and .store are URLs."""
+    store = start().url
     child = subprocess.Popen(
         [COMMAND, "serve", str(limits), "--listen", "127.0.0.1:0",
-         "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"],
+         "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
+         "--store", store],
         stderr=subprocess.PIPE, text=True, env=environment())
     for line in child.stderr:
         if "listening on " in line:
             break
     child.admin = re.search(r"admin (http://\S+:\d+)", line)[1]
     child.http = re.search(r", (http://\S+:\d+)", line)[1]
+    child.store = store
     yield child
     child.kill()
     child.wait()
     child.stderr.close()
 
 
-def authorize(service, *segments):
+def ask(url, *segments):
     request = urllib.request.Request(
-        service.http + "/v1/authorize",
-        json.dumps({"paths": [segments]}).encode(),
+        url, json.dumps({"paths": [segments]}).encode(),
         {"content-type": "application/json"})
     try:
-        urllib.request.urlopen(request, timeout=60).close()
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status
     except urllib.error.HTTPError as error:
-        assert error.code == 429
         error.close()
+        return error.code
 
 
-def test_a_service(service, start, limits):
-    for _ in range(6):
-        authorize(service, "user", ODD, "trade")
+def test_a_service(service, limits):
+    answers = [ask(service.http + "/v1/authorize", "user", ODD, "trade")
+               for _ in range(6)]
+    assert answers == [200, 200, 429, 429, 429, 429]
+    # /ui asks this, and the store answers later.
+    assert ask(service.admin + "/v1/peek", "user", ODD, "trade") == 429
+    assert ask(service.admin + "/v1/peek", "user", "kim", "trade") == 200
+    assert ask(service.admin + "/v1/reset", "user", ODD, "trade") == 403
     until = time.monotonic() + 60
     while True:
         found = json.loads(good("top", "--server", service.admin, "--json"))
@@ -190,9 +198,7 @@ def test_a_service(service, start, limits):
         {"caller": "user:al%3Ae%25x%20%1B[2J%C3%A9:trade", "limited": 4,
          "shadow_limited": 0}]
     # Both together: a limit has the numbers of the store and of the service.
-    url = start().url
-    charge(url, limits, "user", "alex", "trade", times=2)
-    both = top(limits, url, "--server", service.admin)
+    both = top(limits, service.store, "--server", service.admin)
     trade = both["limits"][0]
     assert trade["policy"] == "user:*/trade"
     assert (trade["at_limit"], trade["buckets"]) == (1, 1)
