@@ -1,7 +1,6 @@
 // Limits of every algorithm, for benchmarks.
 
-#ifndef LIMITREE_BENCH_ALGORITHMS_HPP
-#define LIMITREE_BENCH_ALGORITHMS_HPP
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -37,5 +36,3 @@ inline Limit limit_of(Algorithm algorithm, std::int64_t count,
 }
 
 }  // namespace limitree::bench
-
-#endif  // LIMITREE_BENCH_ALGORITHMS_HPP

@@ -1,7 +1,6 @@
 // Peers of the memory store, for comparison in the same program.
 
-#ifndef LIMITREE_BENCH_PEERS_HPP
-#define LIMITREE_BENCH_PEERS_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -116,5 +115,3 @@ class Callers {
 };
 
 }  // namespace limitree::bench
-
-#endif  // LIMITREE_BENCH_PEERS_HPP

@@ -8,8 +8,7 @@
 //   - error <= t / n;
 //   - every caller that occurred more than t / n times is kept.
 
-#ifndef LIMITREE_HEAVY_HITTERS_HPP
-#define LIMITREE_HEAVY_HITTERS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -147,5 +146,3 @@ inline void HeavyHitters::sink(std::size_t at) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_HEAVY_HITTERS_HPP

@@ -1,8 +1,7 @@
 // What people see on the admin port of a service at work: /ui, and the
 // requests of that page.
 
-#ifndef LIMITREE_SERVER_LIVE_HPP
-#define LIMITREE_SERVER_LIVE_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -58,5 +57,3 @@ class Live {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_LIVE_HPP

@@ -2,8 +2,7 @@
 // everything after the user agent.  The results are views of the bytes of the
 // line as they were logged: nothing is unescaped, copied or allocated.
 
-#ifndef LIMITREE_CLI_ACCESS_LOG_HPP
-#define LIMITREE_CLI_ACCESS_LOG_HPP
+#pragma once
 
 #include <optional>
 #include <string_view>
@@ -27,5 +26,3 @@ class AccessLog : public LogFormat {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_ACCESS_LOG_HPP

@@ -1,7 +1,6 @@
 // The command line.
 
-#ifndef LIMITREE_CLI_ARGUMENTS_HPP
-#define LIMITREE_CLI_ARGUMENTS_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -32,5 +31,3 @@ void add_serve(CLI::App* app);
 int run_command_line(std::vector<std::string> words);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_ARGUMENTS_HPP

@@ -1,7 +1,6 @@
 // What is in the buckets of the callers of a store, by samples.
 
-#ifndef LIMITREE_CLI_BUCKET_SAMPLE_HPP
-#define LIMITREE_CLI_BUCKET_SAMPLE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -90,5 +89,3 @@ class BucketSample {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_BUCKET_SAMPLE_HPP

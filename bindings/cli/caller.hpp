@@ -1,7 +1,6 @@
 // `limitree show` and `reset` of a descriptor of Envoy.
 
-#ifndef LIMITREE_CLI_CALLER_HPP
-#define LIMITREE_CLI_CALLER_HPP
+#pragma once
 
 #include <string>
 
@@ -22,5 +21,3 @@ void reset_descriptors(const Limiter& limiter,
                        const std::vector<std::string>& path);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_CALLER_HPP

@@ -4,8 +4,7 @@
 // chosen by a hash of the name: a random sample of the callers, each with all
 // of its requests.
 
-#ifndef LIMITREE_CLI_CALLER_TABLE_HPP
-#define LIMITREE_CLI_CALLER_TABLE_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ class CallerTable {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_CALLER_TABLE_HPP

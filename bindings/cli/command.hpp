@@ -3,8 +3,7 @@
 // arguments.cpp fills the options in.  Each run() returns an exit code, and
 // throws if it cannot continue.
 
-#ifndef LIMITREE_CLI_COMMAND_HPP
-#define LIMITREE_CLI_COMMAND_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -170,5 +169,3 @@ int run(const ResetOptions& options);
 int run(const TopOptions& options);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_COMMAND_HPP

@@ -1,7 +1,6 @@
 // The entries of a descriptor of Envoy on the command line.
 
-#ifndef LIMITREE_CLI_ENTRIES_HPP
-#define LIMITREE_CLI_ENTRIES_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -27,5 +26,3 @@ class EntryTexts {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_ENTRIES_HPP

@@ -1,7 +1,6 @@
 // Exceptions that end a command: the message for people, and the exit code.
 
-#ifndef LIMITREE_CLI_FAILURE_HPP
-#define LIMITREE_CLI_FAILURE_HPP
+#pragma once
 
 #include <stdexcept>
 #include <string>
@@ -36,5 +35,3 @@ class FileError : public std::runtime_error {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_FAILURE_HPP

@@ -2,8 +2,7 @@
 // replay_text.cpp, compare_text.cpp, replay_json.cpp and replay_html.cpp
 // report.
 
-#ifndef LIMITREE_CLI_FINDINGS_HPP
-#define LIMITREE_CLI_FINDINGS_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -69,5 +68,3 @@ std::string report_data(const Findings& found);
 std::string replay_html(const Findings& found);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_FINDINGS_HPP

@@ -1,7 +1,6 @@
 // Requests that two trees of limits decide differently.
 
-#ifndef LIMITREE_CLI_FLIPS_HPP
-#define LIMITREE_CLI_FLIPS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -66,5 +65,3 @@ class Flips {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_FLIPS_HPP

@@ -1,7 +1,6 @@
 // Quantities in a form for people.
 
-#ifndef LIMITREE_CLI_FORMAT_HPP
-#define LIMITREE_CLI_FORMAT_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -55,5 +54,3 @@ std::string policy_title(const limitree_level& level, bool utf8);
 std::string left_text(const limitree_level& level);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_FORMAT_HPP

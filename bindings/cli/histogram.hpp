@@ -5,8 +5,7 @@
 // When bins run out, adjacent ones are joined to the next width that is easy to
 // read: 5 s, 10 s, 30 s, 1 min, ... 1 h, ... 1 d.
 
-#ifndef LIMITREE_CLI_HISTOGRAM_HPP
-#define LIMITREE_CLI_HISTOGRAM_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -57,5 +56,3 @@ class Histogram {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_HISTOGRAM_HPP

@@ -1,7 +1,6 @@
 // Reads lines that are JSON objects.
 
-#ifndef LIMITREE_CLI_JSON_LOG_HPP
-#define LIMITREE_CLI_JSON_LOG_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -25,5 +24,3 @@ struct JsonKey {
 std::unique_ptr<LogFormat> make_json_log(std::vector<JsonKey> keys);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_JSON_LOG_HPP

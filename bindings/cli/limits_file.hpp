@@ -1,7 +1,6 @@
 // Reads the files of limits that the command line names.
 
-#ifndef LIMITREE_CLI_LIMITS_FILE_HPP
-#define LIMITREE_CLI_LIMITS_FILE_HPP
+#pragma once
 
 #include <string>
 
@@ -30,5 +29,3 @@ std::string read_limits(const LimitsSource& source, Config* config);
 void read_descriptors(const LimitsSource& source, Config* config);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LIMITS_FILE_HPP

@@ -3,8 +3,7 @@
 // Files are read in large blocks.  A gzip file is recognized by its first
 // bytes, not by its name, and may have several members, as appended logs do.
 
-#ifndef LIMITREE_CLI_LINE_READER_HPP
-#define LIMITREE_CLI_LINE_READER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -70,5 +69,3 @@ class LineReader {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LINE_READER_HPP

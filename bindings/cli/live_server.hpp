@@ -1,7 +1,6 @@
 // Asks a running service for what its page /ui shows.
 
-#ifndef LIMITREE_CLI_LIVE_SERVER_HPP
-#define LIMITREE_CLI_LIVE_SERVER_HPP
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace limitree::cli {
 std::string live_data_of(const std::string& url);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LIVE_SERVER_HPP

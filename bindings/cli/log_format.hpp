@@ -1,7 +1,6 @@
 // The formats of access logs by name, as --format takes them.
 
-#ifndef LIMITREE_CLI_LOG_FORMAT_HPP
-#define LIMITREE_CLI_LOG_FORMAT_HPP
+#pragma once
 
 #include <memory>
 #include <string>
@@ -19,5 +18,3 @@ std::unique_ptr<LogFormat> make_log_format(const std::string& name,
                                            LogFields* fields);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LOG_FORMAT_HPP

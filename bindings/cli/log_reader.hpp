@@ -1,8 +1,7 @@
 // Reads the requests of access logs, one after the other, and counts what they
 // cannot use.  Memory does not grow with the number of lines.
 
-#ifndef LIMITREE_CLI_LOG_READER_HPP
-#define LIMITREE_CLI_LOG_READER_HPP
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -99,5 +98,3 @@ class LogReader {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LOG_READER_HPP

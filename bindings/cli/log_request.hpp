@@ -2,8 +2,7 @@
 //
 // The values are views of bytes that the format owns, or of the line.
 
-#ifndef LIMITREE_CLI_LOG_REQUEST_HPP
-#define LIMITREE_CLI_LOG_REQUEST_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -110,5 +109,3 @@ class LogFormat {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LOG_REQUEST_HPP

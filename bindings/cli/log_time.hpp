@@ -1,7 +1,6 @@
 // The times of access logs.
 
-#ifndef LIMITREE_CLI_LOG_TIME_HPP
-#define LIMITREE_CLI_LOG_TIME_HPP
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ class LogTime {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LOG_TIME_HPP

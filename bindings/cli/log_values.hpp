@@ -1,7 +1,6 @@
 // Makes a request from the values of a line, for formats that name them.
 
-#ifndef LIMITREE_CLI_LOG_VALUES_HPP
-#define LIMITREE_CLI_LOG_VALUES_HPP
+#pragma once
 
 #include <array>
 #include <bitset>
@@ -62,5 +61,3 @@ class LogValues {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_LOG_VALUES_HPP

@@ -1,7 +1,6 @@
 // Options and arguments that several commands have.
 
-#ifndef LIMITREE_CLI_OPTIONS_HPP
-#define LIMITREE_CLI_OPTIONS_HPP
+#pragma once
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -100,5 +99,3 @@ void take_overrides(LimitsSource* source, std::vector<std::string>* words);
 void check_caller(const CallerOptions& options);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_OPTIONS_HPP

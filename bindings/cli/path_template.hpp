@@ -4,8 +4,7 @@
 // braces stands for that field of log_request.hpp.  A backslash before a comma,
 // a brace or a backslash makes it literal.
 
-#ifndef LIMITREE_CLI_PATH_TEMPLATE_HPP
-#define LIMITREE_CLI_PATH_TEMPLATE_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -58,5 +57,3 @@ class PathTemplate {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_PATH_TEMPLATE_HPP

@@ -5,8 +5,7 @@
 // Each value ends where the text after its variable begins for the first time.
 // Within quotes, a quote after an odd number of backslashes is part of a value.
 
-#ifndef LIMITREE_CLI_PATTERN_LOG_HPP
-#define LIMITREE_CLI_PATTERN_LOG_HPP
+#pragma once
 
 #include <optional>
 #include <string>
@@ -51,5 +50,3 @@ inline constexpr std::string_view kAlbPattern =
     "\"$http_user_agent\" ";
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_PATTERN_LOG_HPP

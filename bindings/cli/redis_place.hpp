@@ -1,7 +1,6 @@
 // Where Redis is, from the URL of the option `store`.
 
-#ifndef LIMITREE_CLI_REDIS_PLACE_HPP
-#define LIMITREE_CLI_REDIS_PLACE_HPP
+#pragma once
 
 #include <string>
 #include <vector>
@@ -37,5 +36,3 @@ struct RedisUrl {
 RedisUrl read_redis_place(std::string url);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_REDIS_PLACE_HPP

@@ -1,7 +1,6 @@
 // Reads the names of buckets from Redis, a few at a time.
 
-#ifndef LIMITREE_CLI_REDIS_SCAN_HPP
-#define LIMITREE_CLI_REDIS_SCAN_HPP
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -55,5 +54,3 @@ class RedisScan {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_REDIS_SCAN_HPP

@@ -1,7 +1,6 @@
 // The store that a command uses, from the command line and the environment.
 
-#ifndef LIMITREE_CLI_REMOTE_HPP
-#define LIMITREE_CLI_REMOTE_HPP
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -37,5 +36,3 @@ bool is_file(std::string_view url);  // of shm://
 std::string shown_url(std::string_view url);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_REMOTE_HPP

@@ -1,7 +1,6 @@
 // The parts of `limitree simulate`.
 
-#ifndef LIMITREE_CLI_SIMULATE_HPP
-#define LIMITREE_CLI_SIMULATE_HPP
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ bool keep_picture(const std::string& picture, const std::string& name);
 int simulate_leases(const SimulateOptions& options);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_SIMULATE_HPP

@@ -1,8 +1,7 @@
 // The result of `limitree suggest`: suggestion.cpp computes it, and
 // suggest_text.cpp, suggest_json.cpp and suggest_svg.cpp report.
 
-#ifndef LIMITREE_CLI_SUGGEST_HPP
-#define LIMITREE_CLI_SUGGEST_HPP
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -103,5 +102,3 @@ std::string suggest_json(const SuggestResult& result);
 std::string suggest_svg(const SuggestResult& result);
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_SUGGEST_HPP

@@ -1,7 +1,6 @@
 // A picture as SVG text: what the pictures of `limitree simulate` share.
 
-#ifndef LIMITREE_CLI_SVG_HPP
-#define LIMITREE_CLI_SVG_HPP
+#pragma once
 
 #include <cstdio>
 #include <string>
@@ -87,5 +86,3 @@ class Svg {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_SVG_HPP

@@ -1,7 +1,6 @@
 // Text in aligned columns.
 
-#ifndef LIMITREE_CLI_TABLE_HPP
-#define LIMITREE_CLI_TABLE_HPP
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -62,5 +61,3 @@ class Table {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_TABLE_HPP

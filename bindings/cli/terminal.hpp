@@ -1,7 +1,6 @@
 // Standard output and standard error: what they are, and writing to them.
 
-#ifndef LIMITREE_CLI_TERMINAL_HPP
-#define LIMITREE_CLI_TERMINAL_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -61,5 +60,3 @@ class ProgressBar {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_TERMINAL_HPP

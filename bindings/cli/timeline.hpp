@@ -5,8 +5,7 @@
 // What each limit did costs nothing for a request: its counters are read at the
 // end of each bin.  Memory is bounded: the more limits, the fewer bins.
 
-#ifndef LIMITREE_CLI_TIMELINE_HPP
-#define LIMITREE_CLI_TIMELINE_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -74,5 +73,3 @@ class Timeline {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_TIMELINE_HPP

@@ -1,7 +1,6 @@
 // One tree of limits, and what it decides of the requests of a log.
 
-#ifndef LIMITREE_CLI_TREE_REPLAY_HPP
-#define LIMITREE_CLI_TREE_REPLAY_HPP
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -77,5 +76,3 @@ class TreeReplay {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_TREE_REPLAY_HPP

@@ -7,8 +7,7 @@
 // is that of the library, in whole nanoseconds, so that both agree on every
 // request.
 
-#ifndef LIMITREE_CLI_USE_METER_HPP
-#define LIMITREE_CLI_USE_METER_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -102,5 +101,3 @@ class CallerUse {
 };
 
 }  // namespace limitree::cli
-
-#endif  // LIMITREE_CLI_USE_METER_HPP

@@ -2,8 +2,7 @@
 // page of the service.  Neither text depends on data, and neither needs a
 // request to anywhere else.
 
-#ifndef LIMITREE_PAGES_HPP
-#define LIMITREE_PAGES_HPP
+#pragma once
 
 #include <string_view>
 
@@ -16,5 +15,3 @@ std::string_view page_style();
 std::string_view page_script();
 
 }  // namespace limitree
-
-#endif  // LIMITREE_PAGES_HPP

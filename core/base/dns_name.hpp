@@ -1,7 +1,6 @@
 // Names of DNS.
 
-#ifndef LIMITREE_BASE_DNS_NAME_HPP
-#define LIMITREE_BASE_DNS_NAME_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -32,5 +31,3 @@ inline bool is_srv_name(std::string_view name) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_BASE_DNS_NAME_HPP

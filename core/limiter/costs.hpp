@@ -1,7 +1,6 @@
 // What a request costs, and what that means for the levels of its plan.
 
-#ifndef LIMITREE_LIMITER_COSTS_HPP
-#define LIMITREE_LIMITER_COSTS_HPP
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -95,5 +94,3 @@ inline bool is_simple(const Counted& counted, const Costs& costs,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_COSTS_HPP

@@ -4,8 +4,7 @@
 // To add a counter, count it in a struct of metrics.hpp or hit_metrics.hpp, and
 // give it a row in counters.cpp.
 
-#ifndef LIMITREE_LIMITER_COUNTERS_HPP
-#define LIMITREE_LIMITER_COUNTERS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -85,5 +84,3 @@ std::string_view label_of(const CounterValues& values, CounterScope scope,
 std::string prometheus_text(const CounterValues& values);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_COUNTERS_HPP

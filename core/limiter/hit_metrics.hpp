@@ -8,8 +8,7 @@
 // Clients choose names, so that these are found by a keyed hash, and in shards:
 // no single lock serves all requests.
 
-#ifndef LIMITREE_LIMITER_HIT_METRICS_HPP
-#define LIMITREE_LIMITER_HIT_METRICS_HPP
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -194,5 +193,3 @@ class HitCounts {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_HIT_METRICS_HPP

@@ -1,8 +1,7 @@
 // Ids of holds: random bits that nobody can guess, so that nobody settles what
 // others hold; or made of names.
 
-#ifndef LIMITREE_LIMITER_HOLD_IDS_HPP
-#define LIMITREE_LIMITER_HOLD_IDS_HPP
+#pragma once
 
 #include <unistd.h>
 
@@ -58,5 +57,3 @@ class HoldIds {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_HOLD_IDS_HPP

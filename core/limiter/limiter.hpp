@@ -4,8 +4,7 @@
 //
 // Every member function may be called from any thread.
 
-#ifndef LIMITREE_LIMITER_LIMITER_HPP
-#define LIMITREE_LIMITER_LIMITER_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -386,5 +385,3 @@ class Limiter::Reader {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_LIMITER_HPP

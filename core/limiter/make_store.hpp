@@ -1,7 +1,6 @@
 // From options to the store of a limiter, with the stores in front of it.
 
-#ifndef LIMITREE_LIMITER_MAKE_STORE_HPP
-#define LIMITREE_LIMITER_MAKE_STORE_HPP
+#pragma once
 
 #include <memory>
 
@@ -39,5 +38,3 @@ Result<std::unique_ptr<Store>> make_memcached_store(const Options& options);
 const char* openssl_version();  // NOLINT
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_MAKE_STORE_HPP

@@ -6,8 +6,7 @@
 // decision, which also lets reload() know when the last reader of an old tree
 // has gone.
 
-#ifndef LIMITREE_LIMITER_METRICS_HPP
-#define LIMITREE_LIMITER_METRICS_HPP
+#pragma once
 
 #include <pthread.h>
 
@@ -207,5 +206,3 @@ inline void Stripe::count(Policy* policy, const Level& level, bool allowed) {
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_METRICS_HPP

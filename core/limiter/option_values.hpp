@@ -3,8 +3,7 @@
 // Each function sets *out, or fails with kInvalidConfig and a message that
 // begins with the name of the option and says what is valid.
 
-#ifndef LIMITREE_LIMITER_OPTION_VALUES_HPP
-#define LIMITREE_LIMITER_OPTION_VALUES_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -60,5 +59,3 @@ Status read_word(const Setting& setting,
 }
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_OPTION_VALUES_HPP

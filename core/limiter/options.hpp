@@ -3,8 +3,7 @@
 // The names are the same in every language. docs/configuration.md shows this
 // table, and a test compares the two.
 
-#ifndef LIMITREE_LIMITER_OPTIONS_HPP
-#define LIMITREE_LIMITER_OPTIONS_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -76,5 +75,3 @@ Status check_options(const Options& options);
 std::string options_markdown();
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_OPTIONS_HPP

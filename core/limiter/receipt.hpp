@@ -5,8 +5,7 @@
 //
 // Numbers are LEB128, texts have their size before them.
 
-#ifndef LIMITREE_LIMITER_RECEIPT_HPP
-#define LIMITREE_LIMITER_RECEIPT_HPP
+#pragma once
 
 #include <cstddef>
 #include <span>
@@ -44,5 +43,3 @@ class Receipt {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_RECEIPT_HPP

@@ -5,8 +5,7 @@
 // So one text says all about a server.  Names and values are those of the
 // options, and values are percent-encoded.
 
-#ifndef LIMITREE_LIMITER_REDIS_URL_HPP
-#define LIMITREE_LIMITER_REDIS_URL_HPP
+#pragma once
 
 #include <functional>
 #include <string_view>
@@ -27,5 +26,3 @@ Status read_redis_url(const Setting& setting, const SetOption& set,
                       redis::Settings* settings);
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_REDIS_URL_HPP

@@ -1,7 +1,6 @@
 // A request of Envoy that outlives its caller's texts.
 
-#ifndef LIMITREE_LIMITER_REQUEST_COPY_HPP
-#define LIMITREE_LIMITER_REQUEST_COPY_HPP
+#pragma once
 
 #include "base/inline_vector.hpp"
 #include "descriptors/request.hpp"
@@ -28,5 +27,3 @@ class RequestCopy {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_REQUEST_COPY_HPP

@@ -1,8 +1,7 @@
 // Spreads the times at which denied callers come back: a thousand that are
 // denied together would otherwise all return in one instant.
 
-#ifndef LIMITREE_LIMITER_RETRY_SPREAD_HPP
-#define LIMITREE_LIMITER_RETRY_SPREAD_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -48,5 +47,3 @@ class RetrySpread {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_LIMITER_RETRY_SPREAD_HPP

@@ -1,7 +1,6 @@
 // Who is denied now: the callers with the most denials, in bounded memory.
 
-#ifndef LIMITREE_SERVER_DECISIONS_DENIED_CALLERS_HPP
-#define LIMITREE_SERVER_DECISIONS_DENIED_CALLERS_HPP
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -56,5 +55,3 @@ class DeniedCallers {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_DECISIONS_DENIED_CALLERS_HPP

@@ -1,7 +1,6 @@
 // What limits have counted in each of the last intervals, in bounded memory.
 
-#ifndef LIMITREE_SERVER_STATS_RATE_HISTORY_HPP
-#define LIMITREE_SERVER_STATS_RATE_HISTORY_HPP
+#pragma once
 
 #include <array>
 #include <chrono>
@@ -85,5 +84,3 @@ class RateHistory {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_STATS_RATE_HISTORY_HPP

@@ -1,7 +1,6 @@
 // The pages for people and for Prometheus, on their own port.
 
-#ifndef LIMITREE_SERVER_WEB_ADMIN_PAGES_HPP
-#define LIMITREE_SERVER_WEB_ADMIN_PAGES_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -50,5 +49,3 @@ class AdminPages {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_ADMIN_PAGES_HPP

@@ -1,7 +1,6 @@
 // Answers in JSON, and the statuses of HTTP.
 
-#ifndef LIMITREE_SERVER_WEB_ANSWERS_HPP
-#define LIMITREE_SERVER_WEB_ANSWERS_HPP
+#pragma once
 
 #include <span>
 #include <string>
@@ -36,5 +35,3 @@ void append_envoy_answer(const limitree_envoy_response& response,
                          const AnswerSettings& settings, std::string* out);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_ANSWERS_HPP

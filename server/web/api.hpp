@@ -1,7 +1,6 @@
 // What all pages of /v1 have in common: who may ask, and how they tell errors.
 
-#ifndef LIMITREE_SERVER_WEB_API_HPP
-#define LIMITREE_SERVER_WEB_API_HPP
+#pragma once
 
 #include <string_view>
 
@@ -28,5 +27,3 @@ bool has_token(const AdminToken& token, std::string_view what,
 bool lets_change(Exchange* exchange);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_API_HPP

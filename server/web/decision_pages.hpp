@@ -1,7 +1,6 @@
 // The pages that decide: /v1 and /json.
 
-#ifndef LIMITREE_SERVER_WEB_DECISION_PAGES_HPP
-#define LIMITREE_SERVER_WEB_DECISION_PAGES_HPP
+#pragma once
 
 #include <string>
 
@@ -47,5 +46,3 @@ class DecisionPages final : public AnswerSink {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_DECISION_PAGES_HPP

@@ -1,7 +1,6 @@
 // /v1/descriptors: what can be asked about the limits of Envoy, besides /json.
 
-#ifndef LIMITREE_SERVER_WEB_DESCRIPTOR_PAGES_HPP
-#define LIMITREE_SERVER_WEB_DESCRIPTOR_PAGES_HPP
+#pragma once
 
 #include "decisions/decider.hpp"
 #include "http/handler.hpp"
@@ -31,5 +30,3 @@ class DescriptorPages final : public AnswerSink {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_DESCRIPTOR_PAGES_HPP

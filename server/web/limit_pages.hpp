@@ -1,7 +1,6 @@
 // /v1/limits/NAME: limits that a control plane puts beside those of the file.
 
-#ifndef LIMITREE_SERVER_WEB_LIMIT_PAGES_HPP
-#define LIMITREE_SERVER_WEB_LIMIT_PAGES_HPP
+#pragma once
 
 #include "decisions/put_limits.hpp"
 #include "http/handler.hpp"
@@ -26,5 +25,3 @@ class LimitPages {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_LIMIT_PAGES_HPP

@@ -1,7 +1,6 @@
 // What /ui and `limitree top --server` show, as JSON.
 
-#ifndef LIMITREE_SERVER_WEB_LIVE_DATA_HPP
-#define LIMITREE_SERVER_WEB_LIVE_DATA_HPP
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -42,5 +41,3 @@ struct LiveData {
 std::string live_json(const LiveData& data);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_LIVE_DATA_HPP

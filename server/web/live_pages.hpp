@@ -1,7 +1,6 @@
 // /ui: a page that shows what the limits do now.
 
-#ifndef LIMITREE_SERVER_WEB_LIVE_PAGES_HPP
-#define LIMITREE_SERVER_WEB_LIVE_PAGES_HPP
+#pragma once
 
 #include <functional>
 #include <string>
@@ -17,5 +16,3 @@ void add_live_pages(std::function<const std::string&()> data,
                     HandlerTable* handlers);
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_LIVE_PAGES_HPP

@@ -1,7 +1,6 @@
 // Requests in JSON, as limitree.h takes them.
 
-#ifndef LIMITREE_SERVER_WEB_REQUESTS_HPP
-#define LIMITREE_SERVER_WEB_REQUESTS_HPP
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -62,5 +61,3 @@ class EnvoyJson final : public DescriptorList {
 };
 
 }  // namespace limitree::server
-
-#endif  // LIMITREE_SERVER_WEB_REQUESTS_HPP

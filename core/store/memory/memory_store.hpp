@@ -3,8 +3,7 @@
 // buckets/bucket_shards.hpp decides, here with spin locks and pages of this
 // process.
 
-#ifndef LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
-#define LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP
+#pragma once
 
 #include <atomic>
 #include <cstdint>
@@ -72,5 +71,3 @@ class MemoryStore final : public Store, private ForkGuard {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_MEMORY_MEMORY_STORE_HPP

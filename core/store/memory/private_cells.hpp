@@ -1,7 +1,6 @@
 // The cells of window algorithms, and their logs, in this process's memory.
 
-#ifndef LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
-#define LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP
+#pragma once
 
 #include <atomic>
 #include <bit>
@@ -87,5 +86,3 @@ struct PrivatePlace {
 extern template class MixedLevel<PrivatePlace>;
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_MEMORY_PRIVATE_CELLS_HPP

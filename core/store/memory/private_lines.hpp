@@ -1,7 +1,6 @@
 // The slots of tables in this process's memory.
 
-#ifndef LIMITREE_STORE_MEMORY_PRIVATE_LINES_HPP
-#define LIMITREE_STORE_MEMORY_PRIVATE_LINES_HPP
+#pragma once
 
 #include <sys/mman.h>
 
@@ -87,5 +86,3 @@ using BucketTable = SlotTable<Bucket, PrivateLines<Bucket>>;
 extern template class SlotTable<Bucket, PrivateLines<Bucket>>;
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_MEMORY_PRIVATE_LINES_HPP

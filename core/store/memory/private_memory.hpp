@@ -1,7 +1,6 @@
 // The memory of buckets in this process's memory.
 
-#ifndef LIMITREE_STORE_MEMORY_PRIVATE_MEMORY_HPP
-#define LIMITREE_STORE_MEMORY_PRIVATE_MEMORY_HPP
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -96,5 +95,3 @@ class PrivateMemory {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_STORE_MEMORY_PRIVATE_MEMORY_HPP
