@@ -34,7 +34,8 @@ static_assert(same(LIMITREE_PART_CHECK, Part::kCheck));
 namespace {
 
 std::uint32_t flags_of(const Decision& decision) {
-  std::uint32_t flags = source_flags(decision.source);
+  std::uint32_t flags = 0;
+  if (decision.source != Source::kStore) flags = source_flags(decision.source);
   if (decision.unlimited) flags |= LIMITREE_UNLIMITED;
   if (decision.shadowed) flags |= LIMITREE_SHADOWED;
   if (decision.soft) flags |= LIMITREE_SOFT;

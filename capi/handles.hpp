@@ -153,9 +153,11 @@ inline std::shared_ptr<void> owned(void* user_data,
           }};
 }
 
-// Runs `body`, which returns a Status, as a whole C function.
+// Runs `body`, which returns a Status, as a whole C function.  Always inlined:
+// each body has one caller.
 template <typename Body>
-limitree_status guarded(limitree_error** error, Body&& body) noexcept {
+[[gnu::always_inline]] inline limitree_status guarded(limitree_error** error,
+                                                      Body&& body) noexcept {
   if (error != nullptr) *error = nullptr;
   try {
     Status status = std::forward<Body>(body)();

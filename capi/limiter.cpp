@@ -12,9 +12,10 @@ using namespace limitree::capi;
 namespace {
 
 // For one path without levels, the most common case.
-limitree_status decide_one(limitree_limiter* limiter, Operation operation,
-                           const limitree_str* path, std::size_t path_size,
-                           std::int64_t cost, limitree_decision* decision,
+template <Operation kOperation>
+limitree_status decide_one(limitree_limiter* limiter, const limitree_str* path,
+                           std::size_t path_size, std::int64_t cost,
+                           limitree_decision* decision,
                            limitree_error** error) noexcept {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", decision, "decision");
@@ -23,7 +24,7 @@ limitree_status decide_one(limitree_limiter* limiter, Operation operation,
     const PathCost path_cost{Path(segments.data(), path_size), cost};
     Decision core;
     Status status =
-        limiter->limiter.decide(operation, {{&path_cost, 1}}, nullptr, &core);
+        limiter->limiter.decide(kOperation, {{&path_cost, 1}}, nullptr, &core);
     if (status.ok()) fill(core, decision);
     return status;
   });
@@ -145,40 +146,40 @@ limitree_status limitree_authorize(limitree_limiter* limiter,
                                    const limitree_str* path, size_t path_size,
                                    int64_t cost, limitree_decision* decision,
                                    limitree_error** error) {
-  return decide_one(limiter, Operation::kAuthorize, path, path_size, cost,
-                    decision, error);
+  return decide_one<Operation::kAuthorize>(limiter, path, path_size, cost,
+                                           decision, error);
 }
 
 limitree_status limitree_authorize_action_for_user(
     limitree_limiter* limiter, limitree_str user, limitree_str action,
     int64_t cost, limitree_decision* decision, limitree_error** error) {
   const limitree_str path[] = {{"user", 4}, user, action};
-  return decide_one(limiter, Operation::kAuthorize, path, 3, cost, decision,
-                    error);
+  return decide_one<Operation::kAuthorize>(limiter, path, 3, cost, decision,
+                                           error);
 }
 
 limitree_status limitree_peek(limitree_limiter* limiter,
                               const limitree_str* path, size_t path_size,
                               int64_t cost, limitree_decision* decision,
                               limitree_error** error) {
-  return decide_one(limiter, Operation::kPeek, path, path_size, cost, decision,
-                    error);
+  return decide_one<Operation::kPeek>(limiter, path, path_size, cost, decision,
+                                      error);
 }
 
 limitree_status limitree_spend(limitree_limiter* limiter,
                                const limitree_str* path, size_t path_size,
                                int64_t cost, limitree_decision* decision,
                                limitree_error** error) {
-  return decide_one(limiter, Operation::kSpend, path, path_size, cost, decision,
-                    error);
+  return decide_one<Operation::kSpend>(limiter, path, path_size, cost, decision,
+                                       error);
 }
 
 limitree_status limitree_refund(limitree_limiter* limiter,
                                 const limitree_str* path, size_t path_size,
                                 int64_t cost, limitree_decision* decision,
                                 limitree_error** error) {
-  return decide_one(limiter, Operation::kRefund, path, path_size, cost,
-                    decision, error);
+  return decide_one<Operation::kRefund>(limiter, path, path_size, cost,
+                                        decision, error);
 }
 
 limitree_status limitree_reset(limitree_limiter* limiter,

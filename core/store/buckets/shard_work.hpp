@@ -59,7 +59,7 @@ template <std::size_t kLevels>
   std::uint32_t depth = 0;
   for (std::size_t i = 0; i < work->count(); ++i) {
     const Level& level = plan.levels[i];
-    if (level.first != first) {
+    if (level.first != first) [[unlikely]] {
       state = seed;
       first = level.first;
       depth = 0;
@@ -100,7 +100,9 @@ class ShardLocks {
       }
     }
   }
-  ~ShardLocks() { release(); }
+  // Inlined even where an exception unwinds: a call there would keep the
+  // members in memory.
+  [[gnu::always_inline]] ~ShardLocks() { release(); }
   ShardLocks(const ShardLocks&) = delete;
   ShardLocks& operator=(const ShardLocks&) = delete;
 
@@ -128,7 +130,7 @@ class ShardLocks {
   }
 
  private:
-  void release() {
+  [[gnu::always_inline]] void release() {
     for (; held_ > 0; --held_) memory_.unlock(work_->shards[held_ - 1]);
   }
 
