@@ -19,30 +19,6 @@ bool binds(const Level& level, const Level& best) {
   return ours.remaining <= theirs.remaining;
 }
 
-// Whether the verdict of a plan's only level is the decision: aggregate()
-// comes to the same, in twice the time.
-bool answers_alone(const Level& level) {
-  return counts(level.mode) && !level.verdict.limited && !is_silent(level);
-}
-
-void answer(const Plan& plan, Decision* out) {
-  const Level& level = plan.levels[0];
-  out->limited = false;
-  out->unlimited = false;
-  out->shadowed = false;
-  out->soft = level.verdict.soft;
-  out->forgot = plan.forgot;
-  out->source = plan.source;
-  out->limit = level.limit->rate.capacity;
-  out->remaining = level.verdict.remaining;
-  out->retry_after = kNotLimited;
-  out->reset_after = level.verdict.reset_after;
-  out->binding_reset_after = level.verdict.reset_after;
-  out->next_after = level.verdict.next_after;
-  out->binding = 0;
-  out->level_count = 1;
-}
-
 }  // namespace
 
 Decision aggregate(const Plan& plan) {
@@ -51,10 +27,7 @@ Decision aggregate(const Plan& plan) {
   return decision;
 }
 
-void aggregate(const Plan& plan, Decision* out) {
-  if (plan.levels.size() == 1 && answers_alone(plan.levels[0])) {
-    return answer(plan, out);
-  }
+void aggregate_all(const Plan& plan, Decision* out) {
   bool limited = false;
   bool shadowed = false;
   bool soft = false;

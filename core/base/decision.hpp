@@ -43,7 +43,38 @@ inline bool is_silent(const Level& level) {
 // else among all that count.  Ties go to the fewest remaining, then to the
 // deepest.
 Decision aggregate(const Plan& plan);
-void aggregate(const Plan& plan, Decision* decision);  // in place
+void aggregate_all(const Plan& plan, Decision* decision);  // in place
+
+// Whether the verdict of a plan's only level is the decision: aggregate()
+// comes to the same, in twice the time.
+inline bool answers_alone(const Level& level) {
+  return counts(level.mode) && !level.verdict.limited && !is_silent(level);
+}
+
+inline void answer_alone(const Plan& plan, Decision* out) {
+  const Level& level = plan.levels[0];
+  out->limited = false;
+  out->unlimited = false;
+  out->shadowed = false;
+  out->soft = level.verdict.soft;
+  out->forgot = plan.forgot;
+  out->source = plan.source;
+  out->limit = level.limit->rate.capacity;
+  out->remaining = level.verdict.remaining;
+  out->retry_after = kNotLimited;
+  out->reset_after = level.verdict.reset_after;
+  out->binding_reset_after = level.verdict.reset_after;
+  out->next_after = level.verdict.next_after;
+  out->binding = 0;
+  out->level_count = 1;
+}
+
+inline void aggregate(const Plan& plan, Decision* decision) {
+  if (plan.levels.size() == 1 && answers_alone(plan.levels[0])) {
+    return answer_alone(plan, decision);
+  }
+  aggregate_all(plan, decision);
+}
 
 // The response of CL.THROTTLE (redis-cell): limited, limit, remaining,
 // retry_after, reset_after.  Times are seconds, rounded up; -1 stands for "not

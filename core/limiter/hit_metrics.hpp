@@ -59,7 +59,7 @@ class TallyCache {
   // What is still to be added to `target`.
   Tally& at(Target* target) {
     Entry& entry =
-        entries_[(reinterpret_cast<std::uintptr_t>(target) / sizeof(Target)) %
+        entries_[(reinterpret_cast<std::uintptr_t>(target) / kTargetSize) %
                  kSize];
     if (entry.target != target) {
       if (entry.target != nullptr) entry.target->add(entry.tally);
@@ -80,6 +80,9 @@ class TallyCache {
     Target* target = nullptr;
     Tally tally;
   };
+
+  // Of two targets side by side; a power of two, so that nothing is divided.
+  static constexpr std::uintptr_t kTargetSize = std::bit_floor(sizeof(Target));
 
   std::array<Entry, kSize> entries_;
 };

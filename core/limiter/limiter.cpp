@@ -17,14 +17,7 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
   const bool simple = is_simple(counted, costs, plan->operation);
   if (snapshot.has_rules)
     plan->pressure = pressure_.load(std::memory_order_relaxed);
-  // Most requests: what follows would find nothing else to do.  No path of a
-  // tree has more than kMaxLevels.
   const bool shadow = answer_modes_.shadow_mode;
-  if (simple && path_costs.size() == 1 && local.empty() &&
-      !snapshot.has_denials && !shadow && acceptable(path_costs[0]) &&
-      path_costs[0].part == Part::kCharge) [[likely]] {
-    return snapshot.tree->match(path_costs[0].path, path_costs[0].cost, plan);
-  }
   const bool settles = is_about_hold(plan->operation);
   if (!local.empty()) plan->local_limits = local.data();
   if (path_costs.size() > kMaxPaths) return check_path_count(path_costs.size());
@@ -55,6 +48,23 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
   if (snapshot.has_denials) [[unlikely]]
     plan_denials(plan);
   return path_costs.size() > 1 ? join_same_buckets(plan) : Status();
+}
+
+// match(), without the parts in which it would find nothing to do for most
+// requests.  No path of a tree has more than kMaxLevels.
+[[gnu::always_inline]] inline Status Limiter::walk(const Snapshot& snapshot,
+                                                   const Costs& costs,
+                                                   Plan* plan) const {
+  if (snapshot.walk_is_all && costs.units.empty() && costs.paths.size() == 1 &&
+      plan->operation <= Operation::kLook) [[likely]] {
+    const PathCost& one = costs.paths.front();
+    if (acceptable(one) && one.part == Part::kCharge) [[likely]] {
+      if (snapshot.has_rules)
+        plan->pressure = pressure_.load(std::memory_order_relaxed);
+      return snapshot.tree->match(one.path, one.cost, plan);
+    }
+  }
+  return match(snapshot, costs, plan);
 }
 
 Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
@@ -132,7 +142,7 @@ Status Limiter::decide(Operation operation, const Costs& costs,
   Reader reader(this);
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
-  Status status = match(reader.snapshot(), costs, &plan);
+  Status status = walk(reader.snapshot(), costs, &plan);
   // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) {

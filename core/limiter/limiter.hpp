@@ -279,6 +279,7 @@ class Limiter final : private ForkGuard {
     bool has_holds = false;    // some can hold units
     bool has_slots = false;    // some are Algorithm::kConcurrent
     bool has_denials = false;  // some count denials
+    bool walk_is_all = true;   // no units, slots, denials, local_limits, shadow
     std::shared_ptr<const LoadedRules> rules;  // never null
   };
   class Reader;
@@ -288,6 +289,7 @@ class Limiter final : private ForkGuard {
   class PendingEnvoyReset;
 
   Status match(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
+  Status walk(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
   Status match_reset(const Snapshot& snapshot, Path path, Forget which,
                      Plan* plan) const;
   Status match_block(const Snapshot& snapshot, Path path, Plan* plan) const;

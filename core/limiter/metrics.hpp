@@ -162,7 +162,7 @@ class Stripes {
     const auto id = std::bit_cast<std::uintptr_t>(pthread_self());
     const auto usual =
         static_cast<std::uint32_t>((id * 0x9e3779b97f4a7c15) >> 32);
-    Stripe& stripe = stripes_[usual & (count_ - 1)];
+    Stripe& stripe = stripes_.get()[usual & (count_ - 1)];
     return stripe.try_lock() ? stripe : acquire_another(usual);
   }
 
@@ -188,7 +188,8 @@ inline void Stripe::count(const Decision& decision) {
   const auto source = static_cast<std::size_t>(decision.source);
   ++totals_.decided[source][decision.limited ? 1 : 0];
   if (decision.shadowed && !decision.limited) ++totals_.shadow_limited;
-  totals_.soft += decision.soft ? 1 : 0;
+  if (decision.soft) [[unlikely]]
+    ++totals_.soft;
 }
 
 inline void Stripe::count(Policy* policy, const Level& level, bool allowed) {
@@ -198,10 +199,12 @@ inline void Stripe::count(Policy* policy, const Level& level, bool allowed) {
     ++(counts(level.mode) ? tally.limited : tally.shadow_limited);
   } else if (allowed) {
     ++tally.allowed;
-    tally.soft += verdict.soft ? 1 : 0;
+    if (verdict.soft) [[unlikely]]
+      ++tally.soft;
     const std::int64_t capacity = level.limit->rate.capacity;
-    tally.near_limit +=
-        reaches(capacity - verdict.remaining, capacity, near_limit_);
+    if (reaches(capacity - verdict.remaining, capacity, near_limit_)) {
+      ++tally.near_limit;
+    }
   }
 }
 

@@ -36,6 +36,10 @@ void Limiter::add_limits(std::span<const Limit> limits, Snapshot* snapshot) {
     snapshot->has_holds |= limit.holds();
     snapshot->has_denials |= counts_denials(limit.charge);
     snapshot->has_slots |= limit.algorithm == Algorithm::kConcurrent;
+    snapshot->walk_is_all &= !answer_modes_.shadow_mode && limit.unit.empty() &&
+                             local_share_.is_all() &&
+                             !counts_denials(limit.charge) &&
+                             limit.algorithm != Algorithm::kConcurrent;
     if (!limit.unit.empty()) {
       ++snapshot->units[*unit_names_.emplace(limit.unit.view()).first];
     }

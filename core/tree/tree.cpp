@@ -12,32 +12,12 @@ namespace {
 
 using Root = Roots::Root;
 
-// Removes what was appended to a plan, unless keep() is called.
-class Rollback {
- public:
-  explicit Rollback(Plan* plan)
-      : plan_(plan),
-        segments_(plan->segments.size()),
-        levels_(plan->levels.size()) {}
-  Rollback(const Rollback&) = delete;
-  Rollback& operator=(const Rollback&) = delete;
-  ~Rollback() {
-    if (kept_) return;
-    while (plan_->segments.size() > segments_) plan_->segments.pop_back();
-    while (plan_->levels.size() > levels_) plan_->levels.pop_back();
-  }
-  void keep() { kept_ = true; }
-
- private:
-  Plan* plan_;
-  std::size_t segments_;
-  std::size_t levels_;
-  bool kept_ = false;
-};
-
 constexpr std::size_t kMaxNamed = 5;  // top-level names in a message
 
-Status unknown_root(const Roots& roots, std::string_view segment) {
+// Errors are made out of line: with their texts, a walk that succeeds would
+// have a frame of twice the size.
+[[gnu::cold, gnu::noinline]] Status unknown_root(const Roots& roots,
+                                                 std::string_view segment) {
   std::string message = "unknown root " + quote(segment);
   if (roots.all.empty()) {
     return Status(Code::kUnknownRoot, message + ", the tree is empty");
@@ -54,15 +34,21 @@ Status unknown_root(const Roots& roots, std::string_view segment) {
   return Status(Code::kUnknownRoot, std::move(message));
 }
 
-Status bad_segment(std::size_t index, std::string_view segment,
-                   const char* wrong) {
+[[gnu::cold, gnu::noinline]] Status bad_segment(std::size_t index,
+                                                std::string_view segment,
+                                                const char* wrong) {
   return Status(Code::kInvalidArgument, "segment " + std::to_string(index) +
                                             " " + quote(segment) + " " + wrong);
 }
 
+[[gnu::cold, gnu::noinline]] Status empty_path() {
+  return Status(Code::kInvalidArgument, "the path is empty");
+}
+
 // A path that ended without meeting a limit: a caller who forgot a segment
 // would have no limit at all.
-Status too_short(const Nodes& nodes, const Node& node) {
+[[gnu::cold, gnu::noinline]] Status too_short(const Nodes& nodes,
+                                              const Node& node) {
   const bool id = nodes.substitutes(nodes.children_of[node.children]);
   return Status(Code::kInvalidArgument,
                 "the path ends at " + nodes.path(node.place) +
@@ -110,17 +96,38 @@ std::unique_ptr<const Roots> arrange(std::vector<Root> all) {
   return roots;
 }
 
-// A node's levels begin at segments[first] of the plan, and end with the last.
-[[gnu::always_inline]] inline void append_levels(const Nodes& nodes,
-                                                 const Node& node,
-                                                 std::uint32_t first,
-                                                 std::int64_t cost,
-                                                 Plan* plan) {
-  const auto depth = static_cast<std::uint32_t>(plan->segments.size()) - first;
+// A node's levels begin at segments[first] of the plan, and take `depth`.
+[[gnu::always_inline]] inline void append_levels(
+    const Nodes& nodes, const Node& node, std::uint32_t first,
+    std::uint32_t depth, std::int64_t cost, Plan* plan) {
   for (std::uint32_t i = 0; i < node.limit_count; ++i) {
     const Limit* const limit = nodes.limits.data() + node.first_limit + i;
     plan->add_level(limit, first, depth, saturating_cost(cost, limit->cost));
   }
+}
+
+// Leaves so many segments and levels of a plan.
+[[gnu::cold, gnu::noinline]] void take_back(std::size_t segments,
+                                            std::size_t levels, Plan* plan) {
+  plan->segments.resize(segments);
+  plan->levels.resize(levels);
+}
+
+// What a path finds below a node where a "*" and literal names are not all.
+struct Found {
+  const Child* child;  // null: nothing
+  const char* wrong;   // with the segment, in static storage; null: nothing
+};
+
+// Appends the segment, if there is a child.
+[[gnu::noinline]] Found find_otherwise(const Nodes& nodes, const Children& from,
+                                       std::string_view text, Plan* plan) {
+  Step step;
+  const char* const wrong = nodes.step(from, text, plan, &step);
+  if (wrong == nullptr && step.child != nullptr) {
+    plan->segments.push_back(step.segment);
+  }
+  return {step.child, wrong};
 }
 
 }  // namespace
@@ -214,55 +221,48 @@ std::uint32_t Tree::index_end() const { return roots_->index_end; }
 std::size_t Tree::added_bytes() const { return roots_->added_bytes; }
 
 Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
-  if (path.empty()) {
-    return Status(Code::kInvalidArgument, "the path is empty");
-  }
+  if (path.empty()) return empty_path();
   const Child* child = roots_->find(path[0]);
   if (child == nullptr) return unknown_root(*roots_, path[0]);
   const Nodes& nodes = *roots_->root_of(child).nodes;
 
-  Rollback rollback(plan);
   const std::size_t levels = plan->levels.size();
   const auto first = static_cast<std::uint32_t>(plan->segments.size());
   plan->segments.emplace_back(path[0], Segment::Kind::kExact);
-  append_levels(nodes, child->node, first, cost, plan);
-  std::size_t i = 1;
-  for (; i < path.size(); ++i) {
+  append_levels(nodes, child->node, first, 1, cost, plan);
+  std::uint32_t depth = 1;
+  for (; depth < path.size(); ++depth) {
     if (child->node.children == kNoIndex) break;
     const Children& from = nodes.children_of.data()[child->node.children];
-    std::string_view text = path[i];
-    Segment::Kind kind = Segment::Kind::kExact;
-    // Most children are literal names or "*".  For these, text and kind stay in
-    // registers; through memory they cost as much as the rest of the walk.
+    const std::string_view text = path[depth];
+    // Most children are literal names or "*".
     const Child* next = from.key.kind == KeyKind::kText
                             ? nodes.find_exact(from, text)
                             : nullptr;
     if (next != nullptr) {
-      kind = nodes.exact_kind(from);
+      plan->segments.emplace_back(text, nodes.exact_kind(from));
     } else if (from.only_any) {
       next = nodes.children.data() + from.any;
-      kind = Segment::Kind::kCaller;
+      plan->segments.emplace_back(text, Segment::Kind::kCaller);
     } else {
-      Step step;
-      if (const char* const wrong = nodes.step(from, text, plan, &step)) {
-        return bad_segment(i, path[i], wrong);
+      const Found found = find_otherwise(nodes, from, text, plan);
+      if (found.wrong != nullptr) {
+        take_back(first, levels, plan);
+        return bad_segment(depth, text, found.wrong);
       }
-      if (step.child == nullptr) break;
-      next = step.child;
-      text = step.segment.text;
-      kind = step.segment.kind;
+      if (found.child == nullptr) break;
+      next = found.child;
     }
     child = next;
-    plan->segments.emplace_back(text, kind);
-    append_levels(nodes, child->node, first, cost, plan);
+    append_levels(nodes, child->node, first, depth + 1, cost, plan);
   }
-  if (plan->levels.size() == levels && i == path.size() &&
+  if (plan->levels.size() == levels && depth == path.size() &&
       child->node.children != kNoIndex && child->node.first_limit == kNoIndex)
       [[unlikely]] {
+    take_back(first, levels, plan);
     return too_short(nodes, child->node);
   }
-  rollback.keep();
-  return Status();
+  return {};
 }
 
 }  // namespace limitree
