@@ -77,17 +77,4 @@ Window Calendar::window_at(Instant now) const {
   return {instant_of(begin(first)), instant_of(begin(next))};
 }
 
-FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
-                            Instant now) {
-  switch (limit.rules->align) {
-    case Align::kFirst:
-      return FixedWindow::from_first(state, limit.period, now);
-    case Align::kCalendar:
-      return {state, limit.rules->calendar->window_at(now)};
-    case Align::kEpoch:
-      break;
-  }
-  return {state, epoch_window(now, limit.period)};
-}
-
 }  // namespace limitree

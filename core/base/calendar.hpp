@@ -55,8 +55,18 @@ class Calendar {
   ZoneOffsets offsets_;
 };
 
-// The window of `limit`, a fixed_window, that contains `now`.
-FixedWindow fixed_window_of(const FixedWindow::State& state, const Limit& limit,
-                            Instant now);
+// The bucket of `limit`, a fixed_window, in the window that contains `now`.
+inline FixedWindow fixed_window_of(const FixedWindow::State& state,
+                                   const Limit& limit, Instant now) {
+  switch (limit.rules->align) {
+    case Align::kFirst:
+      return FixedWindow::from_first(state, limit.period, now);
+    case Align::kCalendar:
+      return {state, limit.rules->calendar->window_at(now)};
+    case Align::kEpoch:
+      break;
+  }
+  return {state, epoch_window(now, limit.period)};
+}
 
 }  // namespace limitree

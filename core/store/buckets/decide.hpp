@@ -22,8 +22,7 @@ Status BucketShards<Memory>::decide(Plan* plan) {
   if (plan->lease.most > 0) [[unlikely]]
     return decide_mixed<0>(plan);
   switch (plan->levels.size()) {
-    case 1:
-      return decide_levels<1>(plan);
+    [[likely]] case 1 : return decide_levels<1>(plan);
     case 2:
       return decide_levels<2>(plan);
     case 3:
@@ -150,8 +149,8 @@ template <std::size_t kLevels>
 // Evaluates, judges, and makes sure of memory before it charges anything.
 template <typename Memory>
 template <std::size_t kLevels>
-Status BucketShards<Memory>::decide_locked(const MixedRequest& ask,
-                                           const Work<kLevels>& work) {
+[[gnu::always_inline]] inline Status BucketShards<Memory>::decide_locked(
+    const MixedRequest& ask, const Work<kLevels>& work) {
   Mixed<kLevels> mixed;
   mixed.resize(work.count());
   return decide_mixed_levels(

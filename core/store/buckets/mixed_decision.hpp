@@ -19,8 +19,9 @@ namespace limitree {
 // them.  If an earlier level has written the bucket of a level, the level finds
 // what that has left.
 template <typename Mixed, typename PlaceOf>
-void store_mixed_levels(const MixedRequest& ask, Mixed* mixed,
-                        PlaceOf place_of) {
+[[gnu::always_inline]] inline void store_mixed_levels(const MixedRequest& ask,
+                                                      Mixed* mixed,
+                                                      PlaceOf place_of) {
   Plan* const plan = ask.plan;
   for (std::size_t i = 0; i < mixed->size(); ++i) {
     const Level& level = plan->levels[i];
@@ -89,8 +90,8 @@ class LeasedCosts {
 // has a MixedLevel for each level, `place_of(i)` is the place of the i-th, and
 // `full()` says what becomes of a request for which there is no memory.
 template <typename Mixed, typename PlaceOf, typename Full>
-Status decide_mixed_levels(const MixedRequest& ask, Mixed* mixed,
-                           PlaceOf place_of, Full full) {
+[[gnu::always_inline]] inline Status decide_mixed_levels(
+    const MixedRequest& ask, Mixed* mixed, PlaceOf place_of, Full full) {
   Plan* const plan = ask.plan;
   LeasedCosts leased(plan);
   const auto give_up = [&](std::size_t count, Status status) {
@@ -104,7 +105,12 @@ Status decide_mixed_levels(const MixedRequest& ask, Mixed* mixed,
           (*mixed)[i].evaluate(ask, &plan->levels[i], ask.tags[i], place_of(i));
       if (!status.ok()) return give_up(i, std::move(status));
     }
-    judge(plan->operation, plan->levels.data(), mixed->size(), plan->denied);
+    if (is_asked(plan->operation)) [[likely]] {
+      judge_charge<false>(Operation::kAuthorize, plan->levels.data(),
+                          mixed->size(), plan->denied);
+    } else {
+      judge(plan->operation, plan->levels.data(), mixed->size(), plan->denied);
+    }
     return {};
   };
   if (Status status = evaluate_and_judge(); !status.ok()) return status;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -137,7 +138,7 @@ class MixedLevel {
   Instant new_tat(const Level& level, Instant now) const;
   bool finish(const Level& level, Instant now);
 
-  Usage usage_;
+  Usage usage_;  // made in place: a copy waits for what was just written
   std::uint64_t tag_;
   Bucket* bucket_;     // null: there is none
   Cell* cell_;         // the same
@@ -222,17 +223,17 @@ template <typename Algorithm>
 void MixedLevel<Place>::evaluate_tat(const Demand& demand, const Limit& limit) {
   const Instant tat = bucket_ == nullptr ? kLongAgo : bucket_->tat;
   Algorithm bucket(tat, limit.rate.emission_interval, highest_, demand.now);
-  usage_ = limitree::evaluate(demand, &bucket);
+  new (&usage_) Usage(limitree::evaluate(demand, &bucket));
   tat_ = bucket.state();
 }
 
 template <typename Place>
-void MixedLevel<Place>::evaluate_fixed_window(const Demand& demand,
-                                              const Limit& limit) {
+[[gnu::always_inline]] inline void MixedLevel<Place>::evaluate_fixed_window(
+    const Demand& demand, const Limit& limit) {
   const Instant start = cell_ == nullptr ? Instant() : cell_->started();
   const std::int64_t units = cell_ == nullptr ? 0 : cell_->units.current;
   FixedWindow bucket = fixed_window_of({start, units}, limit, demand.now);
-  usage_ = limitree::evaluate(demand, &bucket);
+  new (&usage_) Usage(limitree::evaluate(demand, &bucket));
   next_.has_tail = 0;
   next_.start = micros_of(bucket.state().start);
   next_.units = {small(bucket.state().units), 0};
@@ -246,7 +247,7 @@ void MixedLevel<Place>::evaluate_sliding_tail(const Demand& demand,
   const Cell::Units units = cell_ == nullptr ? Cell::Units{} : cell_->units;
   SlidingTail bucket({start, units.current, units.previous}, limit.period,
                      limit.rules->round_up, demand.now);
-  usage_ = limitree::evaluate(demand, &bucket);
+  new (&usage_) Usage(limitree::evaluate(demand, &bucket));
   next_.has_tail = 1;
   next_.start = micros_of(bucket.state().start);
   next_.units = {small(bucket.state().current), small(bucket.state().previous)};
@@ -271,7 +272,7 @@ Status MixedLevel<Place>::evaluate_log(const MixedRequest& ask,
   }
   edit_ = LogEdit(block());
   const Log<LogEdit> log = log_of(*level.limit, demand.now);
-  usage_ = limitree::evaluate(demand, log, &more_);
+  new (&usage_) Usage(limitree::evaluate(demand, log, &more_));
   const bool charges = demand.operation != Operation::kPeek &&
                        is_charged(level.mode) && more_ > 0;
   if (!charges || !edit_.is_full()) return {};
