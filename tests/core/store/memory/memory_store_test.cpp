@@ -53,6 +53,33 @@ TEST(MemoryStore, AdmitsExactlyTheCapacityWhateverTheThreads) {
   EXPECT_EQ(admitted, 5000);
 }
 
+// Half of the threads ask one level, the others that and one below it, which is
+// decided in another way if it is a window.
+TEST(MemoryStore, AdmitsExactlyTheCapacityAtOneLevelAndTwo) {
+  for (const AlgorithmTraits& traits : kAlgorithms) {
+    ManualClock clock;
+    MemoryStore store(1000, clock.clock());
+    const Limit root = simple_limit(std::chrono::hours(1), 5000);
+    const Limit leaf = limit_of(traits.algorithm, 600, std::chrono::hours(1));
+    std::atomic<int> admitted = 0;
+    std::atomic<int> below = 0;
+    on_threads(8, [&](int thread) {
+      for (int i = 0; i < 2000; ++i) {
+        Request request(Operation::kAuthorize, {"hot", "leaf"});
+        request.level(root, 1);
+        if (thread % 2 != 0) request.level(leaf, 2);
+        if (request.decide(&store).limited) continue;
+        ++admitted;
+        below += thread % 2;
+      }
+    });
+    EXPECT_EQ(admitted, 5000) << traits.rule;
+    Request rest(Operation::kPeek, {"hot", "leaf"});
+    EXPECT_EQ(rest.level(leaf, 2).decide(&store).remaining, 600 - below)
+        << traits.rule;
+  }
+}
+
 // More threads than processors, with the system's clock: a thread that did not
 // run between reading it and taking the lock gives nothing back.
 TEST(MemoryStore, AdmitsNoMoreThanTheRateWhateverTheThreads) {
