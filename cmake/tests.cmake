@@ -60,23 +60,25 @@ endfunction()
 # Half of the time to compile tests goes into the header of googletest, most of
 # the rest into headers of core and into optimizing code that runs once.  The
 # first program of core precompiles the header, and other programs of core use
-# it; so do those of the server.  Several files are compiled as one.
+# it; so do those of the server with the macros of hiredis.  For the few files
+# of another program that would save nothing.  Several files are compiled as one.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON
                                              UNITY_BUILD_BATCH_SIZE 8)
   if("limitree_core" IN_LIST libs)
-    set(libs limitree_core)
+    set(group core)
+  elseif(libs STREQUAL "limitree_server;limitree_redis_server")
+    set(group server)
+  else()
+    return()
   endif()
-  if(libs MATCHES "^limitree_(core|server)")
-    string(REPLACE ";" "_" libs "${libs}")
-    get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_FOR_${libs})
-    if(first)
-      target_precompile_headers(${target} REUSE_FROM ${first})
-      return()
-    endif()
-    set_property(GLOBAL PROPERTY LIMITREE_PRECOMPILED_FOR_${libs} ${target})
+  get_property(first GLOBAL PROPERTY LIMITREE_PRECOMPILED_FOR_${group})
+  if(first)
+    target_precompile_headers(${target} REUSE_FROM ${first})
+    return()
   endif()
+  set_property(GLOBAL PROPERTY LIMITREE_PRECOMPILED_FOR_${group} ${target})
   target_precompile_headers(
     ${target} PRIVATE <gtest/gtest.h> <chrono> <functional> <memory> <string>
                       <thread> <vector>)
