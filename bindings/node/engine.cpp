@@ -19,7 +19,8 @@ Shared& shared() {
 }
 
 // Only keeps the answers.  They are delivered after the library has returned,
-// because callbacks may do anything, such as closing the limiter.
+// because callbacks may do anything, such as closing the limiter.  There is
+// room for them: see Native::begin_request().
 void complete(const limitree_completion* completions, std::size_t count,
               void* user_data) noexcept {
   std::vector<Answer>& answers = **static_cast<Answers*>(user_data);

@@ -215,11 +215,21 @@ void Native::release() {
   deliver(*this, std::exchange(*answers_, {}));
 }
 
+void Native::make_room(std::size_t count, std::vector<Answer>* answers) {
+  if (answers->capacity() < count) answers->reserve(2 * count);
+}
+
+// Runs the loop, and returns what it has answered.
+std::vector<Answer> Native::run_engine() {
+  std::vector<Answer> next = std::move(spare_);
+  make_room(pending_, &next);
+  limitree_loop_run(engine_->get());
+  return std::exchange(*answers_, std::move(next));
+}
+
 void Native::run_loop() {
   const std::shared_ptr<Native> keep = shared_from_this();
-  limitree_loop_run(engine_->get());
-  std::vector<Answer> answers = std::move(spare_);
-  answers.swap(*answers_);
+  std::vector<Answer> answers = run_engine();
   deliver_from_loop(*this, answers);
   answers.clear();
   spare_ = std::move(answers);
@@ -243,8 +253,7 @@ void Native::end_client() {
 double Native::run_client_loop() {
   if (is_closed_) return -1;
   const std::shared_ptr<Native> keep = shared_from_this();
-  limitree_loop_run(engine_->get());
-  deliver(*this, std::exchange(*answers_, {}));
+  deliver(*this, run_engine());
   if (is_closed_) return -1;
   const std::int64_t ns = limitree_loop_until_run(engine_->get());
   return ns < 0 ? -1 : static_cast<double>(ns) / 1e6;
@@ -256,6 +265,7 @@ void Native::begin_request() {
     if (*wrong != '\0') throw Error(LIMITREE_INTERNAL, {wrong});
     limitree_loop_set_wakeups(engine_->get(), 0);
   }
+  make_room(pending_ + 1, answers_.get());
   set_pending(pending_ + 1);
 }
 

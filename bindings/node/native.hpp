@@ -112,6 +112,8 @@ class Native final : public Closable,
   void end_pool_call();
 
  private:
+  static void make_room(std::size_t count, std::vector<Answer>* answers);
+  std::vector<Answer> run_engine();
   void run_loop();
   void end_client();
   void release();
@@ -119,8 +121,8 @@ class Native final : public Closable,
 
   Environment& environment_;
   std::shared_ptr<Engine> engine_;  // null: released
-  const Answers answers_;
-  std::vector<Answer> spare_;  // empty; its memory is for the next answers
+  const Answers answers_;           // with room for all that are pending
+  std::vector<Answer> spare_;       // empty; its memory is for the next answers
   const bool is_remote_;
   bool has_client_ = false;
   bool is_closed_ = false;
