@@ -162,7 +162,7 @@ describe('the tarballs', () => {
 });
 
 it('packed twice, it has the same bytes', async (t) => {
-  const again = await new Packed().pack();
+  const again = await new Packed().packAgain();
   t.after(() => again.remove());
   for (const name of [undefined, 'source', OWN]) {
     assert.ok(readFileSync(again.tarball(name)).equals(
