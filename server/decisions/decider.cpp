@@ -21,6 +21,16 @@ void note_denied(bool limited, std::uint32_t flags, DeniedCallers* callers,
   }
 }
 
+// LIMITREE_SHADOWED if the service, or the rule of a descriptor, is in shadow.
+std::uint32_t flags_of(const limitree_envoy_response& response,
+                       std::span<const limitree_descriptor_status> statuses) {
+  std::uint32_t flags = response.flags;
+  for (const limitree_descriptor_status& status : statuses) {
+    flags |= status.flags & LIMITREE_SHADOWED;
+  }
+  return flags;
+}
+
 // A caller until the answer comes, when its request is gone.
 class WaitingCaller {
  public:
@@ -70,7 +80,7 @@ class PendingEnvoy final
   void note(const limitree_completion& /*completion*/) override {
     const limitree_envoy_response& response = answer()->response;
     caller_.note(response.overall_code == LIMITREE_CODE_OVER_LIMIT,
-                 response.flags);
+                 flags_of(response, elements()));
   }
   std::unique_ptr<Rollback> rollback(
       const limitree_completion& /*completion*/) override {
@@ -350,7 +360,7 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
     }
     if (answer.status >= 0 && notes) {
       note_denied(answer.response.overall_code == LIMITREE_CODE_OVER_LIMIT,
-                  answer.response.flags, denied_.get(),
+                  flags_of(answer.response, statuses_), denied_.get(),
                   [&] { return caller_text(asked); });
     }
     answer.statuses = statuses_;

@@ -24,7 +24,7 @@ std::string caller_text(std::span<const limitree_path> paths);
 // The same for descriptors: "domain:key=value:key=value".
 std::string caller_text(const limitree_envoy_request& request);
 
-// One loop adds, any thread reads.  About 100 KB.
+// One loop adds, any thread reads.  At most 320 KB.
 class DeniedCallers {
  public:
   // Beyond this many callers counts are estimates: see heavy_hitters.hpp.

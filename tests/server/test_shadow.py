@@ -1,11 +1,19 @@
 """A whole service in shadow, by `--shadow` or by its file, and out of it."""
 
+import json
 import signal
+import urllib.request
 
 import pytest
-from service import request
+from service import request, rls
 
 SHADOW = "mode: shadow\n"
+RULES = """\
+domain: web
+descriptors:
+- {key: user, rate_limit: {unit: day, requests_per_unit: 1}}
+shadow_mode: true
+"""
 
 
 def ask(service, times):
@@ -35,3 +43,20 @@ def test_a_reload_takes_a_file_in_and_out_of_shadow(serve, limits):
         service.signal(signal.SIGHUP)
         service.wait_for("the limits are reloaded")
         assert ask(service, 1) == [last]
+
+
+def test_a_file_of_descriptors_in_shadow(serve, tmp_path):
+    (tmp_path / "rules.yaml").write_text(RULES, encoding="ascii")
+    service = serve("--descriptors", tmp_path / "rules.yaml",
+                    "--admin-listen", "127.0.0.1:0", limits=None)
+    asked = rls.RateLimitRequest(domain="web")
+    entry = asked.descriptors.add().entries.add()
+    entry.key, entry.value = "user", "k:m"
+    stub = rls.Stub(service.channel())
+    codes = [stub.ShouldRateLimit(asked).overall_code for _ in range(3)]
+    assert codes == [rls.RateLimitResponse.OK] * 3
+    with urllib.request.urlopen(service.admin[0] + "/ui/data.json",
+                                timeout=60) as answer:
+        denied = json.load(answer)["denied"]
+    assert denied == [{"caller": "web:user=k%3Am", "limited": 0, "shadow": 2,
+                       "whole": True}]
