@@ -35,6 +35,8 @@ using Json = nlohmann::ordered_json;
 
 // At most so many refreshes before --once prints.
 constexpr int kMostRefreshes = 40;
+// Between two refreshes, whatever --every says.
+constexpr std::int64_t kLeastWait = kSecondNs / 10;
 
 // What one refresh has found, for people and for machines.
 struct View {
@@ -333,7 +335,7 @@ int run(const TopOptions& options) {
   while (ended == 0) {
     // The size of the window may change.
     Screen::show(text_of(source.next(), options, Terminal::of(STDOUT_FILENO)));
-    wait_for(options.every_ns);
+    wait_for(std::max(options.every_ns, kLeastWait));
   }
   return kExitOk;
 }

@@ -525,6 +525,34 @@ static void test_counters(void) {
   limitree_limiter_free(limiter);
 }
 
+/* The option puts limits in shadow, whatever they say. */
+static void test_shadow(void) {
+  limitree_config *config = limitree_config_new();
+  limitree_limiter *limiter = NULL;
+  limitree_decision decision;
+  int i;
+  CHECK(limitree_config_set_limits(config, str(kYaml), str("limits.yaml"),
+                                   NULL) == LIMITREE_OK);
+  CHECK(limitree_config_set_clock(config, read_clock, NULL, NULL) ==
+        LIMITREE_OK);
+  CHECK(limitree_config_set(config, "shadow_mode", str("on"), NULL) ==
+        LIMITREE_OK);
+  CHECK(limitree_limiter_new(config, &limiter, NULL) == LIMITREE_OK);
+  limitree_config_free(config);
+  for (i = 0; i < 8; ++i) {
+    limitree_authorize_action_for_user(limiter, str("alex"), str("trade"), 1,
+                                       &decision, NULL);
+    CHECK(decision.limited == 0);
+    CHECK(((decision.flags & LIMITREE_SHADOWED) != 0) == (i >= 6));
+  }
+  CHECK(count_of(limiter, LIMITREE_SCOPE_REQUESTS, "", "shadow_limited") == 2);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_LIMITS, "user:*/trade",
+                 "shadow_limited") == 2);
+  CHECK(count_of(limiter, LIMITREE_SCOPE_LIMITS, "user:*/trade", "limited") ==
+        0);
+  limitree_limiter_free(limiter);
+}
+
 /* Scopes come one after the other, and no name comes twice in one. */
 static void test_table_of_counters(void) {
   const limitree_counter *one;
@@ -1106,6 +1134,7 @@ int main(void) {
   test_holds();
   test_too_many_paths();
   test_counters();
+  test_shadow();
   test_table_of_counters();
   test_forgotten_callers_are_counted();
   test_texts();
