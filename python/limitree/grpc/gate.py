@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Union
 
 import grpc
 
+from limitree.aio import AsyncLimiter
 from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.demand import Cost
@@ -15,6 +16,7 @@ from limitree.errors import StoreError
 from limitree.grpc.trailers import Trailers, trailers_of
 from limitree.headers import Style, check_style, problem
 from limitree.limiter import Limiter
+from limitree.limits import Limits
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Asking, Breach, RateLimit, Step
 from limitree.response_holds import Holds, Reserve, reserve_of
@@ -118,7 +120,8 @@ class Gate:
     ``grpc-status-details-bin``.
     """
 
-    def __init__(self, limits: Any = None, store: str | None = None, *,
+    def __init__(self, limits: Limits | Limiter | AsyncLimiter | None = None,
+                 store: str | None = None, *,
                  path: Callable[[Call], Any] | None = None,
                  rules: Iterable[RateLimit] = (),
                  key: Callable[..., Any] | ClientIp | None = None,
