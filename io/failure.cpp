@@ -1,7 +1,6 @@
 #include "io/failure.hpp"
 
 #include <system_error>
-#include <utility>
 
 namespace limitree {
 

@@ -1,6 +1,5 @@
 #include "io/srv.hpp"
 
-#include <chrono>
 #include <utility>
 
 namespace limitree {

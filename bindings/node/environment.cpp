@@ -1,8 +1,5 @@
 #include "environment.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace limitree::node {
 
 Environment::Environment(Napi::Env env)

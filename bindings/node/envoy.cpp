@@ -1,7 +1,6 @@
 #include "envoy.hpp"
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,8 +1,6 @@
 #include "envoy.hpp"
 
-#include <string>
 #include <tuple>
-#include <utility>
 
 #include "arguments.hpp"
 #include "errors.hpp"

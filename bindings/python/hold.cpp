@@ -1,7 +1,6 @@
 #include "hold.hpp"
 
 #include <cstddef>
-#include <cstdint>
 
 #include "errors.hpp"
 

@@ -1,5 +1,4 @@
 #include <memory>
-#include <utility>
 
 #include "arguments.hpp"
 #include "compat.hpp"

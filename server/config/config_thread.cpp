@@ -1,7 +1,5 @@
 #include "config/config_thread.hpp"
 
-#include <utility>
-
 #include "io/failure.hpp"
 
 namespace limitree::server {

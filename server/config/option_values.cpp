@@ -1,7 +1,6 @@
 #include "config/option_values.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "base/digits.hpp"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <exception>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "io/failure.hpp"

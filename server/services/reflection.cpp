@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <protozero/pbf_writer.hpp>
-#include <utility>
 
 #include "grpc/call.hpp"
 #include "grpc/messages.hpp"

@@ -1,6 +1,5 @@
 #include "stats/statsd_text.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>

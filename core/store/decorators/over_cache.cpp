@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <string_view>
 
 #include "store/buckets/bucket_tag.hpp"
 

@@ -1,7 +1,5 @@
 #include "store/memcached/decide_task.hpp"
 
-#include <utility>
-
 #include "store/memcached/memcached_dialog.hpp"
 
 namespace limitree::memcached {

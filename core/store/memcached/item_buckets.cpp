@@ -1,7 +1,6 @@
 #include "store/memcached/item_buckets.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "store/buckets/held_level.hpp"
 

@@ -1,7 +1,6 @@
 #include "store/redis/common/url.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 

@@ -1,7 +1,6 @@
 #include "store/redis/script/compiled_script.hpp"
 
 #include <memory>
-#include <string_view>
 
 #include "store/redis/script/held_numbers.hpp"
 #include "store/redis/script/script_writer.hpp"

@@ -1,7 +1,6 @@
 #include "store/redis/wire/resp.hpp"
 
 #include <charconv>
-#include <utility>
 
 #include "store/redis/common/error_reply.hpp"
 

@@ -1,7 +1,5 @@
 #include "store/remote/drivers/client.hpp"
 
-#include <string>
-
 #include "store/remote/drivers/attempt.hpp"
 
 namespace limitree::remote {
