@@ -108,9 +108,9 @@ void LogReader::read_line(std::string_view line,
 }
 
 void LogReader::advance_clock(const LogRequest& request) {
-  // Years beyond 2262 do not fit into nanoseconds.
+  // Years beyond 2262 do not fit into nanoseconds, and no log is that old.
   const std::int64_t unix_s =
-      std::min(request.unix_s, INT64_MAX / kSecondNs - 1);
+      std::clamp(request.unix_s, std::int64_t{0}, INT64_MAX / kSecondNs - 1);
   const std::int64_t unix_ns = unix_s * kSecondNs + request.nanos;
   if (!std::exchange(started_, true)) {
     summary_.first = {unix_s, request.utc_offset_s};

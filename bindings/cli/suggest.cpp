@@ -74,8 +74,7 @@ class Suggest {
   }
 
   SuggestResult result() const {
-    SuggestResult made{
-        log_.summary(), log_.seconds(), options_.limited_share, {}};
+    SuggestResult made{log_.summary(), 0, options_.limited_share, {}};
     const auto minute = std::find(candidates_.periods_ns.begin(),
                                   candidates_.periods_ns.end(), kMinuteNs);
     const std::size_t chosen =

@@ -305,6 +305,14 @@ def test_bad_lines_and_damaged_logs(tmp_path):
     assert json.loads(done.out)["requests"] > 1000
 
 
+def test_times_that_no_log_has():
+    text = "".join(log_line(0).replace("2026", year)
+                   for year in ("0001", "1969", "2026", "9999", "0001"))
+    seen = suggest(*PATH, text=text)
+    assert (seen["requests"], seen["out_of_order"]) == (5, 1)
+    assert seen["paths"][0]["periods"][0]["most"] == 2
+
+
 def test_bytes_that_are_not_text():
     text = b"\xff\x1b[31m<b>".join(log_line(0).encode().split(b"192.0.2.7"))
     done = run("suggest", *PATH, text=text * 30)
