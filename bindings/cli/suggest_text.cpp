@@ -15,7 +15,7 @@ namespace {
 // How many candidates of a period are shown.
 constexpr std::size_t kMaxShown = 5;
 
-std::string title(std::string_view text, const Terminal& terminal) {
+std::string subheading(std::string_view text, const Terminal& terminal) {
   return "\n  " + terminal.paint(Colour::kBold, text) + '\n';
 }
 
@@ -70,7 +70,7 @@ std::string use_text(const Suggestion& suggestion, const Terminal& terminal) {
                    {count_text(use.p999)},
                    {count_text(use.most)}});
   }
-  return title("requests of a caller in its busiest period", terminal) +
+  return subheading("requests of a caller in its busiest period", terminal) +
          inset(table.text(terminal));
 }
 
@@ -109,7 +109,7 @@ std::string outcomes_text(const Suggestion& suggestion, std::int64_t share,
            {outcome.burst ? count_text(*outcome.burst) : "-"}});
     }
   }
-  return title("limited by", terminal) + inset(table.text(terminal));
+  return subheading("limited by", terminal) + inset(table.text(terminal));
 }
 
 std::string proposals_text(const Suggestion& suggestion, std::int64_t share,
@@ -127,9 +127,10 @@ std::string proposals_text(const Suggestion& suggestion, std::int64_t share,
          {count_text(use.proposal->callers_limited)},
          {&use == &suggestion.periods[suggestion.chosen] ? "suggested" : ""}});
   }
-  return title("to limit at most " + share_text(share) + " of the callers: " +
-                   plural(suggestion.allowed_callers, "caller"),
-               terminal) +
+  return subheading("to limit at most " + share_text(share) +
+                        " of the callers: " +
+                        plural(suggestion.allowed_callers, "caller"),
+                    terminal) +
          inset(table.text(terminal));
 }
 
@@ -152,7 +153,7 @@ std::string outliers_text(const Suggestion& suggestion,
   }
   const auto more = suggestion.outlier_count -
                     static_cast<std::int64_t>(suggestion.outliers.size());
-  return title("callers that stand out", terminal) +
+  return subheading("callers that stand out", terminal) +
          inset(table.text(terminal)) +
          (more == 0 ? "" : "    and " + count_text(more) + " more\n");
 }
