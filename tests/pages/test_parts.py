@@ -86,8 +86,8 @@ def test_pointer_and_keys_show_numbers(parts):
     chart = page.get_by_role("slider", name="Requests over time")
     legend = page.locator(".legend")
     assert "all of the time" in legend.inner_text()
-    box = chart.bounding_box()
-    page.mouse.move(box["x"] + box["width"] - 10, box["y"] + 50)
+    right = chart.bounding_box()["width"] - 10
+    chart.hover(position={"x": right, "y": 50})
     assert legend.locator("li").all_inner_texts() == [
         "1970-01-01 05:00", "requests 40", f"{MARKUP} 0"]
     page.mouse.move(2, 2)
