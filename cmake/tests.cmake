@@ -61,7 +61,7 @@ endfunction()
 # the rest into headers of core and into optimizing code that runs once.  The
 # first program of core precompiles the header, and other programs of core use
 # it; so do those of the server with the macros of hiredis.  For the few files
-# of another program that would save nothing.  Several files are compiled as one.
+# of another program that would save nothing.  Several are compiled as one.
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON
