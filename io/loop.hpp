@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "io/look.hpp"
 #include "io/poller.hpp"
 #include "io/timer.hpp"
 
@@ -46,7 +47,8 @@ class AtTurnEnd {
 // post() and stop() belong to the thread that calls run().
 class Loop : public Timers {
  public:
-  Loop();
+  // With `low_latency` it looks for more events before it sleeps.
+  explicit Loop(LowLatency low_latency = LowLatency::kOff);
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
 
@@ -77,14 +79,17 @@ class Loop : public Timers {
  private:
   void turn();
   void wait();
+  void look();
   void finish_turn();
   void run_posted();
 
   Poller poller_;
+  Look look_;
   Monotonic now_;
   std::optional<Monotonic> turn_end_;  // set on first use in this turn
   std::array<Poller::Ready, 256> ready_;
   std::size_t ready_count_ = 0;
+  bool busy_ = false;  // events came in the last turn
   std::vector<AtTurnEnd*> ending_;
   std::mutex mutex_;  // guards posted_
   std::vector<std::function<void()>> posted_;

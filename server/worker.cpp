@@ -25,6 +25,7 @@ constexpr Duration kBetweenTrims = 5 * kOneSecond;
 Worker::Worker(const Shared& shared, std::shared_ptr<Tracer> tracer)
     : settings_(shared.settings),
       limiter_(new_loop(shared.limiter)),
+      loop_(settings_->low_latency),
       health_({"ratelimit", "envoy.service.ratelimit.v3.RateLimitService",
                "limitree.v1.Limiter", "limitree.v1.Descriptors"}),
       store_loop_(&loop_, limiter_.get()),

@@ -14,6 +14,8 @@ namespace {
 constexpr const char* kReports = "Statistics and traces";
 constexpr const char* kProcess = "Process";
 
+constexpr const char* kLowLatencies = "auto on off";  // as in LowLatency
+
 // "tcp://HOST:PORT", with another scheme, or with an address in brackets.
 void set_statsd(const OptionValue& value, StatsSettings* stats) {
   const std::string& url = value.text();
@@ -136,6 +138,12 @@ std::vector<Option> report_options(ServeSettings* s) {
 std::vector<Option> process_options(ServeSettings* s) {
   return {{kProcess, "-w,--workers", number_kind(1024), "",
            "threads (as many as processors)", &s->workers},
+          {kProcess, "--low-latency", one_of("WHEN", kLowLatencies), "",
+           "poll before they sleep: auto, on or off (auto)",
+           [s](const OptionValue& value) {
+             s->low_latency =
+                 static_cast<LowLatency>(find_word(value, kLowLatencies));
+           }},
           {kProcess, "--drain-delay", kDuration, "",
            "after SIGTERM: time of NOT_SERVING", &s->drain_delay},
           {kProcess, "--drain-grace", kDuration, "",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decisions/requests.hpp"
+#include "io/look.hpp"
 #include "io/timer.hpp"
 #include "io/tls_client_context.hpp"
 #include "io/tls_context.hpp"
@@ -102,6 +103,7 @@ struct ServeSettings {
   bool shares_ports = false;
   std::size_t workers = 1;
   bool shadow = false;  // the option shadow_mode of the library
+  LowLatency low_latency = LowLatency::kAuto;  // of each of them
   StoreSettings store;
   // Options of the library, in this order.
   Pairs options;

@@ -179,6 +179,37 @@ TEST(Loop, TimersRunOnceTheirTimeHasCome) {
   EXPECT_GE(loop.now(), start + 5 * kMillisecond);
 }
 
+// It looks after each event, and sleeps until the next timer.
+TEST(Loop, MissesNothingWhileItLooks) {
+  for (const LowLatency mode :
+       {LowLatency::kOff, LowLatency::kAuto, LowLatency::kOn}) {
+    Loop loop(mode);
+    Pair pair;
+    char byte = 'x';
+    int answered = 0;
+    int timed = 0;
+    Timer timer(&loop, [&] {
+      ++timed;
+      EXPECT_EQ(write(pair.theirs.get(), &byte, 1), 1);
+    });
+    Reading watcher([&] {
+      EXPECT_EQ(read(pair.ours.get(), &byte, 1), 1);
+      if (++answered == 100) return loop.stop();
+      if (answered % 2 == 0) {
+        return loop.post(
+            [&] { EXPECT_EQ(write(pair.theirs.get(), &byte, 1), 1); });
+      }
+      timer.set(loop.now() + (answered % 4 == 1 ? 5 : 50) * kMicrosecond);
+    });
+    loop.add(pair.ours.get(), EPOLLIN, &watcher);
+    EXPECT_EQ(write(pair.theirs.get(), &byte, 1), 1);
+    loop.run();
+    loop.remove(pair.ours.get(), &watcher);
+    EXPECT_EQ(answered, 100);
+    EXPECT_EQ(timed, 50);
+  }
+}
+
 // Whatever lets an exception out, and of whatever kind, other work goes on.
 TEST(Loop, GoesOnAfterExceptions) {
   Loop loop;

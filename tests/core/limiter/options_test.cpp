@@ -68,6 +68,7 @@ TEST(SetOption, SetsWhatItNames) {
   EXPECT_EQ(redis.login.client_name, "web-1");
   EXPECT_EQ(redis.sentinel_login.client_name, "web-1");
   EXPECT_EQ(redis.low_latency, redis::LowLatency::kOn);
+  EXPECT_EQ(Options().redis_settings.low_latency, redis::LowLatency::kAuto);
   EXPECT_FALSE(redis.share_calls);
   EXPECT_EQ(options.on_store_error, OnStoreError::kLocal);
   EXPECT_EQ(options.local_share, (Share{1, 8}));

@@ -45,6 +45,7 @@ std::string value_of(const Option& option) {
   }
   if (value == "LEVEL") return "error";
   if (value == "FORMAT") return "json";
+  if (value == "WHEN") return "off";
   if (value == "RULE") return "^a b c:$1";
   return "/x:1";  // a path, an address, a name
 }
@@ -78,7 +79,8 @@ std::string shown(const ServeSettings& settings) {
        << settings.metrics_path << '\n'
        << settings.stats.host << settings.stats.port << '\n'
        << settings.connection.max_age.count() << '\n'
-       << static_cast<int>(settings.log.level) << settings.log.json << '\n';
+       << static_cast<int>(settings.log.level) << settings.log.json << '\n'
+       << static_cast<int>(settings.low_latency) << '\n';
   const auto signal = [&](const OtlpSettings& one) {
     text << one.endpoint << one.enabled << one.headers << one.headers_file
          << one.timeout.count() << one.ca_file << one.cert_file << one.key_file
@@ -167,6 +169,16 @@ TEST(Options, CountBeforeVariablesOfTheOriginal) {
   settings.descriptors.merge_domains = true;
   set_options({{"merge-domains", {"--merge-domains", {"false"}}}}, &settings);
   EXPECT_FALSE(settings.descriptors.merge_domains);
+}
+
+TEST(Options, SayWhetherWorkersPoll) {
+  ServeSettings settings = default_settings();
+  settings.limits = "limits.yaml";
+  EXPECT_EQ(settings.low_latency, LowLatency::kAuto);
+  set_options({{"low-latency", {"--low-latency", {"off"}}}}, &settings);
+  EXPECT_EQ(settings.low_latency, LowLatency::kOff);
+  set_options({{"low-latency", {"--low-latency", {"on"}}}}, &settings);
+  EXPECT_EQ(settings.low_latency, LowLatency::kOn);
 }
 
 TEST(Options, OfTheOriginalCanBeIgnored) {

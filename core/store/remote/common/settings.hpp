@@ -10,15 +10,14 @@
 #include <string_view>
 
 #include "base/time.hpp"
+#include "io/look.hpp"
 #include "io/tls_client_context.hpp"
 
 namespace limitree::remote {
 
 class TlsCertificates;  // wire/tls_certificates.hpp
 
-// Whether a blocking call looks for its answer before it sleeps: see
-// waiting.hpp.
-enum class LowLatency : std::uint8_t { kAuto, kOn, kOff };
+using LowLatency = limitree::LowLatency;  // of a blocking call
 
 // Has a client of the host send a command, which is in the protocol of the
 // server.  An answer counts for `time_left`.  Called from any thread, and

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 
+#include "io/look.hpp"
 #include "store/remote/drivers/waiting.hpp"
 #include "store/remote/drivers/wakeup.hpp"
 #include "store/remote/route/task.hpp"

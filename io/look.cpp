@@ -1,8 +1,8 @@
-#include "store/remote/drivers/waiting.hpp"
+#include "io/look.hpp"
 
 #include <algorithm>
 
-namespace limitree::remote {
+namespace limitree {
 
 namespace {
 
@@ -25,13 +25,13 @@ bool Look::begin(Monotonic now) {
 }
 
 bool Look::found_nothing(Monotonic now) {
-  if (mode_ == LowLatency::kOn) return now - began_ < kLongest;
+  if (mode_ == LowLatency::kOn) return now - began_ < longest_;
   if (gap(now)) {
     pause(now);
     return false;
   }
   last_ = now;
-  if (now - began_ < kLongest) return true;
+  if (now - began_ < longest_) return true;
   in_vain_ += kLate;
   if (in_vain_ >= kTooLate) pause(now);
   return false;
@@ -54,4 +54,4 @@ void Look::pause(Monotonic now) {
   in_vain_ = 0;
 }
 
-}  // namespace limitree::remote
+}  // namespace limitree
