@@ -16,7 +16,7 @@
 namespace limitree::cli {
 
 // What a limit of `count` per period would have done.
-struct Outcome {
+struct TriedLimit {
   std::int64_t count;
   std::int64_t callers_limited;       // with a burst of `count`
   std::int64_t requests_limited;      // the same
@@ -38,7 +38,7 @@ struct PeriodUse {
   std::int64_t p99;
   std::int64_t p999;
   std::int64_t most;
-  std::vector<Outcome> outcomes;  // ascending
+  std::vector<TriedLimit> outcomes;  // ascending
   std::optional<Proposal> proposal;
 };
 

@@ -26,7 +26,7 @@ Object proposal_json(const std::optional<Proposal>& proposal) {
 
 Object period_json(const PeriodUse& use) {
   Object candidates = Object::array();
-  for (const Outcome& outcome : use.outcomes) {
+  for (const TriedLimit& outcome : use.outcomes) {
     candidates.push_back({{"count", outcome.count},
                           {"callers_limited", outcome.callers_limited},
                           {"requests_limited", outcome.requests_limited},

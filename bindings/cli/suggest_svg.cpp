@@ -98,7 +98,7 @@ class Curves {
     const double callers =
         static_cast<double>(std::max<std::int64_t>(suggestion.kept, 1));
     std::string steps;
-    for (const Outcome& outcome : use.outcomes) {
+    for (const TriedLimit& outcome : use.outcomes) {
       Svg::point(x(outcome.count),
                  y(top, static_cast<double>(outcome.callers_limited) / callers),
                  &steps);
@@ -111,9 +111,10 @@ class Curves {
     svg_->write(key + 42, row + 4, "small",
                 "per " + duration_text(use.period_ns));
     if (period != suggestion.chosen || !use.proposal) return;
-    const auto outcome = std::find_if(
-        use.outcomes.begin(), use.outcomes.end(),
-        [&](const Outcome& one) { return one.count == use.proposal->count; });
+    const auto outcome = std::find_if(use.outcomes.begin(), use.outcomes.end(),
+                                      [&](const TriedLimit& one) {
+                                        return one.count == use.proposal->count;
+                                      });
     svg_->square(
         x(outcome->count) - 5,
         y(top, static_cast<double>(outcome->callers_limited) / callers) - 5, 10,

@@ -77,10 +77,10 @@ std::string use_text(const Suggestion& suggestion, const Terminal& terminal) {
 // The candidates of a period that say something: the last that limit callers,
 // and the first that limits none.
 std::pair<std::size_t, std::size_t> shown(
-    const std::vector<Outcome>& outcomes) {
+    const std::vector<TriedLimit>& outcomes) {
   const auto none = std::find_if(
       outcomes.begin(), outcomes.end(),
-      [](const Outcome& outcome) { return outcome.callers_limited == 0; });
+      [](const TriedLimit& outcome) { return outcome.callers_limited == 0; });
   const auto end = std::min<std::size_t>(
       static_cast<std::size_t>(none - outcomes.begin()) + 1, outcomes.size());
   return {end - std::min(end, kMaxShown), end};
@@ -98,7 +98,7 @@ std::string outcomes_text(const Suggestion& suggestion, std::int64_t share,
   for (const PeriodUse& use : suggestion.periods) {
     const std::pair<std::size_t, std::size_t> range = shown(use.outcomes);
     for (std::size_t i = range.first; i < range.second; ++i) {
-      const Outcome& outcome = use.outcomes[i];
+      const TriedLimit& outcome = use.outcomes[i];
       table.add_row(
           {{rate_text(outcome.count, use.period_ns)},
            {count_text(outcome.callers_limited)},

@@ -65,9 +65,9 @@ class Tally {
 // The least limit whose burst is no more than its count.  With a lower count,
 // callers would live on a burst that the next period does not give back, which
 // goes well only until the log ends.
-const Outcome* best(const std::vector<Outcome>& outcomes) {
+const TriedLimit* best(const std::vector<TriedLimit>& outcomes) {
   const auto found = std::find_if(
-      outcomes.begin(), outcomes.end(), [](const Outcome& outcome) {
+      outcomes.begin(), outcomes.end(), [](const TriedLimit& outcome) {
         return outcome.burst && *outcome.burst <= outcome.count;
       });
   return found == outcomes.end() ? nullptr : &*found;
@@ -113,7 +113,7 @@ struct Needs {
           {count, bursts[i].above(count), limited[i],
            finite(std::max<std::int64_t>(bursts[i].exceeded_by(allowed), 1))});
     }
-    if (const Outcome* const outcome = best(found.outcomes)) {
+    if (const TriedLimit* const outcome = best(found.outcomes)) {
       const auto at = static_cast<std::size_t>(outcome - found.outcomes.data());
       found.proposal = Proposal{outcome->count, *outcome->burst,
                                 bursts[first + at].above(*outcome->burst)};
