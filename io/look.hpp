@@ -1,7 +1,6 @@
 // Looking for an event before sleeping.
 
-#ifndef LIMITREE_IO_LOOK_HPP
-#define LIMITREE_IO_LOOK_HPP
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -58,5 +57,3 @@ class Look {
 };
 
 }  // namespace limitree
-
-#endif  // LIMITREE_IO_LOOK_HPP
