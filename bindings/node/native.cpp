@@ -229,7 +229,12 @@ std::vector<Answer> Native::run_engine() {
 
 void Native::run_loop() {
   const std::shared_ptr<Native> keep = shared_from_this();
-  std::vector<Answer> answers = run_engine();
+  std::vector<Answer> answers;
+  try {
+    answers = run_engine();
+  } catch (const std::bad_alloc&) {  // nothing has run
+    return watch_.run_soon();
+  }
   deliver_from_loop(*this, answers);
   answers.clear();
   spare_ = std::move(answers);
