@@ -73,9 +73,18 @@ void EventDriver::begin_run() {
   now_ = time_.begin(real_now_);
 }
 
-// All that has come is read before anything may expire.
 void EventDriver::read() {
   begin_run();
+  read_all();
+}
+
+void EventDriver::read_if_due() {
+  begin_run();
+  if (timers_.next() <= now_) read_all();
+}
+
+// All that has come is read before anything may expire.
+void EventDriver::read_all() {
   std::array<Poller::Ready, 64> ready;
   std::size_t count = 0;
   do {

@@ -37,11 +37,12 @@ class EventDriver {
   EventDriver(const EventDriver&) = delete;
   EventDriver& operator=(const EventDriver&) = delete;
 
-  // One run: read() first, or begin_run() if all has been read just now; then
-  // add() what is new, then work(), which fills *finished, empty before, with
-  // what has finished.  add() leaves a task for which there is no memory.
-  void begin_run();
+  // One run: read() first, or read_if_due() if all has been read just now, which
+  // reads only if something would expire; then add() what is new, then work(),
+  // which fills *finished, empty before, with what has finished.  add() leaves a
+  // task for which there is no memory.
   void read();
+  void read_if_due();
   void add(std::unique_ptr<AsyncTask>* task, Duration time);
   void work(Tasks* finished);
 
@@ -75,6 +76,8 @@ class EventDriver {
     Queue waiting;       // for its end
   };
 
+  void begin_run();
+  void read_all();
   // For `more` tasks besides those under way.
   void make_room(std::size_t more, Tasks* tasks) const;
   Job* new_job(Task* task, Monotonic deadline);

@@ -111,7 +111,7 @@ void Loop::turn(EventDriver::Tasks* finished, bool reads) {
   }
   try {
     // Clears the wake-up before it takes the tasks that caused it.
-    reads ? driver_->read() : driver_->begin_run();
+    reads ? driver_->read() : driver_->read_if_due();
     take();
     driver_->work(finished);
   } catch (...) {
