@@ -23,8 +23,9 @@ class Backoff {
       asm volatile("yield");
 #endif
     }
+    if (pauses_ == kMostPauses) return false;
     pauses_ *= 4;
-    return pauses_ <= kMostPauses;
+    return true;
   }
 
  private:
