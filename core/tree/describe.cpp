@@ -195,7 +195,8 @@ std::string explain_levels(const Plan& plan) {
   for (const Level& level : plan.levels) {
     const Limit& limit = *level.limit;
     table.add(1, limit.policy.str(), limit_in_words(limit));
-    table.add(2, "bucket", bucket_name(plan, level));
+    const std::string bucket = bucket_name(plan, level);
+    table.add(2, "bucket", is_printable(bucket) ? bucket : printable(bucket));
     if (limit.algorithm == Algorithm::kConcurrent) continue;
     if (is_window(limit.algorithm)) {
       table.add(2, "window", period_in_words(limit) + ", all of it at once");

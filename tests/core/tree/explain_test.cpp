@@ -134,6 +134,13 @@ schema:
             "not leased: user:*/seen only looks on\n");
 }
 
+TEST(Explain, IsSafeToPrint) {
+  const std::string line_separator = "\xE2\x80\xA8";
+  const std::string text = explained({"user", "a" + line_separator, "trade"});
+  EXPECT_NE(text.find("bucket"), text.npos) << text;
+  EXPECT_EQ(text.find(line_separator), text.npos) << text;
+}
+
 TEST(Explain, FailsAsMatchDoes) {
   EXPECT_EQ(explained({}), "the path is empty");
   EXPECT_EQ(explained({"usr"}),
