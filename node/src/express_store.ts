@@ -66,6 +66,10 @@ export class LimitreeStore implements Store {
   /** Throws ConfigError for an unknown option. */
   constructor(options: LimitreeStoreOptions = {}) {
     checkStoreNames(options);
+    if (options.shadowMode === true) {
+      throw invalidArgument('shadowMode: express-rate-limit decides, this ' +
+        'store only counts');
+    }
     checkLimiterStore(options.store);
     this.#options = options;
     this.#clock = options.clock ?? (() => Date.now());

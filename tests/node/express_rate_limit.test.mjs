@@ -274,6 +274,8 @@ describe('LimitreeStore', () => {
 
   it('says what is wrong', async () => {
     assert.throws(() => new LimitreeStore({ windowMs: 5 }), ConfigError);
+    assert.throws(() => new LimitreeStore({ shadowMode: true }),
+                  /express-rate-limit decides, this store only counts/);
     assert.throws(() => new LimitreeStore().init({ windowMs: 0.5 }),
                   { code: 'LIMITREE_INVALID_ARGUMENT' });
     assert.throws(() => new LimitreeStore({ store: 'nosuch://x' })

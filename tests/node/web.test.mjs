@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { MemoryStore } from 'express-rate-limit';
 import { Limiter } from 'limitree';
 
 import { PATIENT, serverFor } from './servers.mjs';
@@ -125,6 +126,12 @@ for (const [name, start] of Object.entries(STARTS)) {
         })();
       }
     });
+
+    it('denies nothing in shadow', withApp(
+      { limit: 1, shadowMode: true }, async (app) => {
+        assert.deepEqual(await app.statuses(3), [200, 200, 200]);
+        assert.equal(app.ran, 3);
+      }));
 
     it('walks a tree, all or nothing', async () => {
       const limiter = new Limiter({ limits: TREE });
@@ -335,6 +342,8 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limit: 5, passOnStoreError: 'no' }, /passOnStoreError must be true/],
         [{ limit: 5, store: {} }, /store must be a URL/],
         [{ limit: 5, store: 'redis:' }, /redis/],
+        [{ limit: 5, shadowMode: true, store: new MemoryStore() },
+         /decides by its counts: it cannot have shadowMode/],
         [{ limit: 5, path: () => ['a'] }, /path leads through a tree/],
         [{ limit: 5, cost: 1.5 }, /cost must be a whole number or a func/],
         [{ limit: 5, cost: -1 }, /cost must be a whole number or a func/],

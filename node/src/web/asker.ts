@@ -76,6 +76,7 @@ export class Asker<A, B> {
     if (!plain!.isEven || penalties !== undefined) return;
     if (this.#reserves) return;
     limiter.peek(path, { levels: true }).then((decision) => {
+      if (decision.unlimited) return;  // in shadow: it is in no header
       this.#known = new KnownLimit(decision);
       this.#call = { cost: this.#call.cost, levels: false };
     }, () => undefined);

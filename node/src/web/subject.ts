@@ -135,10 +135,14 @@ function ownSubject<A, B>(
   plain: Plain<A, B>,
   options: WebOptions<A, B>,
 ): Subject<A, B> {
-  const { store, clock = () => Date.now(), reserve = false, cost = 1 } =
-    options;
+  const { store, clock = () => Date.now(), reserve = false, cost = 1,
+          shadowMode = false } = options;
   if (!isStore(store)) throw new TypeError('no store');
   checkStore(store);
+  if (shadowMode) {
+    refuse('a store of its own decides by its counts: it cannot have ' +
+      'shadowMode');
+  }
   if (reserve !== false || cost !== 1) {
     refuse('a store of its own counts requests one by one: it cannot have ' +
       (cost === 1 ? 'reserve' : 'cost'));
