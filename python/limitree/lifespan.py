@@ -29,7 +29,8 @@ def limiter_of(limits: Limits | Limiter | None, store: str | None,
     """
     if not isinstance(limits, Limiter):
         return Limiter(NO_LIMITS if limits is None else limits,
-                       store or "memory://", **options_of(options))
+                       "memory://" if store is None else store,
+                       **options_of(options))
     _refuse(store is not None or bool(options))
     return limits
 

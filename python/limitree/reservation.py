@@ -9,9 +9,11 @@ from collections.abc import Coroutine, Generator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
+from limitree.decision import Level
+
 if TYPE_CHECKING:
     from limitree._native import Hold
-    from limitree.decision import Decision, Level
+    from limitree.decision import Decision
     from limitree.demand import Costs
     from limitree.headers import Headers, Reset, Style
     from limitree.wait import Duration
@@ -37,7 +39,8 @@ class AsyncHolder(Protocol):
 
 def _of_decision(name: str) -> Any:
     """Return a property that the decision has, too."""
-    return property(operator.attrgetter(f"decision.{name}"))
+    return property(operator.attrgetter(f"decision.{name}"),
+                    doc=f"``{name}`` of the Decision.")
 
 
 class Reserved:

@@ -252,6 +252,8 @@ def answer_to(error: ClientGone | LimitExceeded | StoreError) -> Answer:
         return denial(error.decision, "none", message=error.message)
     if isinstance(error, ClientGone):
         return _problem(400, "Bad Request", _GONE, [])
+    if not isinstance(error, StoreError):
+        raise error  # of somebody else
     return unavailable(error)
 
 

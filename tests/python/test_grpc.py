@@ -239,6 +239,13 @@ def test_a_rate_by_metadata(serving, clock):
         assert client.codes(2) == ["OK", DENIED]
 
 
+@pytest.mark.parametrize("kind", (RateLimitInterceptor,
+                                  AsyncRateLimitInterceptor))
+def test_an_empty_store_is_a_mistake(kind):
+    with pytest.raises(limitree.ConfigError, match="store: must be"):
+        kind({"schema": {"a": {"limits": "1/hour"}}}, store="")
+
+
 def test_a_rate_by_the_peer(serving):
     with serving(rules=[RateLimit("2/minute", by="app")]) as (client, _):
         assert client.codes(2) == ["OK", "OK"]

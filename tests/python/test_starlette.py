@@ -6,12 +6,17 @@ import sys
 import pytest
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
+from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route, Router
 from starlette.testclient import TestClient
 
 import limitree
-from limitree.starlette import Limiter, RateLimitExceeded
+from limitree.starlette import (
+    Limiter,
+    RateLimitExceeded,
+    rate_limit_exceeded_handler,
+)
 
 
 def test_it_needs_no_fastapi():
@@ -92,6 +97,16 @@ def test_a_handler_of_the_exception(limitree_clock):
     assert codes(client, "/", 2) == [200, 420]
     answer = client.get("/")
     assert (answer.text, answer.headers["Retry-After"]) == ("later", "60")
+
+
+def test_its_handler_leaves_errors_of_others(limitree_clock):
+    def fails(request):
+        raise HTTPException(429)
+
+    app = Starlette(routes=[Route("/", fails)],
+                    exception_handlers={429: rate_limit_exceeded_handler})
+    with pytest.raises(HTTPException):
+        TestClient(app).get("/")
 
 
 def test_errors_of_functions(limitree_clock):

@@ -38,7 +38,8 @@ class AsyncRateLimitInterceptor(Gate, grpc.aio.ServerInterceptor):
 
     def _open(self, limits: Any, store: str | None, options: dict[str, Any]
               ) -> Limiter:
-        self._lifespan = LimiterLifespan(limits, store or "memory://", options)
+        self._lifespan = LimiterLifespan(
+            limits, "memory://" if store is None else store, options)
         return self.limiter._limiter
 
     def _update(self) -> None:
