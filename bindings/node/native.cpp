@@ -258,7 +258,10 @@ void Native::end_client() {
 double Native::run_client_loop() {
   if (is_closed_) return -1;
   const std::shared_ptr<Native> keep = shared_from_this();
-  deliver(*this, run_engine());
+  std::vector<Answer> answers = run_engine();
+  deliver(*this, answers);
+  answers.clear();
+  spare_ = std::move(answers);
   if (is_closed_) return -1;
   const std::int64_t ns = limitree_loop_until_run(engine_->get());
   return ns < 0 ? -1 : static_cast<double>(ns) / 1e6;
