@@ -288,7 +288,8 @@ def test_sources_that_exclude_each_other(limits, tmp_path):
 
 
 VALUES = {"N": "7", "DURATION": "7s", "SHARE": "0.5", "NAME=VALUE": "a=b",
-          "NAME:VALUE": "a:b", "LEVEL": "info", "FORMAT": "text"}
+          "NAME:VALUE": "a:b", "LEVEL": "info", "FORMAT": "text",
+          "WHEN": "auto"}
 
 
 # The mistake that ends it is found when all options have been taken.
