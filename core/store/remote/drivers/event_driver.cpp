@@ -68,23 +68,11 @@ EventDriver::Link* EventDriver::link_of(Node* node) {
 
 // ---- one run ---------------------------------------------------------------
 
-void EventDriver::begin_run() {
+// All that has come is read before anything may expire.
+void EventDriver::read(bool always) {
   real_now_ = std::chrono::steady_clock::now();
   now_ = time_.begin(real_now_);
-}
-
-void EventDriver::read() {
-  begin_run();
-  read_all();
-}
-
-void EventDriver::read_if_due() {
-  begin_run();
-  if (timers_.next() <= now_) read_all();
-}
-
-// All that has come is read before anything may expire.
-void EventDriver::read_all() {
+  if (!always && timers_.next() > now_) return;
   std::array<Poller::Ready, 64> ready;
   std::size_t count = 0;
   do {

@@ -37,12 +37,11 @@ class EventDriver {
   EventDriver(const EventDriver&) = delete;
   EventDriver& operator=(const EventDriver&) = delete;
 
-  // One run: read() first, or read_if_due() if all has been read just now, which
-  // reads only if something would expire; then add() what is new, then work(),
-  // which fills *finished, empty before, with what has finished.  add() leaves a
-  // task for which there is no memory.
-  void read();
-  void read_if_due();
+  // One run: read() first, which just after another run may read only if a
+  // deadline is over; then add() what is new, then work(), which fills
+  // *finished, empty before, with what has finished.  add() leaves a task for
+  // which there is no memory.
+  void read(bool always);
   void add(std::unique_ptr<AsyncTask>* task, Duration time);
   void work(Tasks* finished);
 
@@ -76,8 +75,6 @@ class EventDriver {
     Queue waiting;       // for its end
   };
 
-  void begin_run();
-  void read_all();
   // For `more` tasks besides those under way.
   void make_room(std::size_t more, Tasks* tasks) const;
   Job* new_job(Task* task, Monotonic deadline);

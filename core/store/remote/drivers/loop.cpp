@@ -111,7 +111,7 @@ void Loop::turn(EventDriver::Tasks* finished, bool reads) {
   }
   try {
     // Clears the wake-up before it takes the tasks that caused it.
-    reads ? driver_->read() : driver_->read_if_due();
+    driver_->read(reads);
     take();
     driver_->work(finished);
   } catch (...) {
