@@ -57,7 +57,27 @@ std::string totals_text(const Findings& found, const Terminal& terminal) {
   add_change({"shadowed"}, before.shadowed, after.shadowed, &table);
   add_change({"unlimited"}, before.unlimited, after.unlimited, &table);
   add_change({"skipped"}, before.skipped, after.skipped, &table);
+  // Counters that are zero in both get no line.
+  const auto add_if_any = [&](const char* label, std::int64_t first,
+                              std::int64_t second) {
+    if (first + second == 0) return;
+    add_change({label, Colour::kYellow}, first, second, &table);
+  };
+  add_if_any("out of order", before.out_of_order, after.out_of_order);
+  add_if_any("bad lines", before.bad, after.bad);
+  add_if_any("forgotten", before.store["evictions"], after.store["evictions"]);
   return table.text(terminal);
+}
+
+// The first lines that were left out.
+std::string lines_left_out(const Findings& found, const Terminal& terminal) {
+  const ReplayResult& before = *found.trees.front();
+  const ReplayResult& after = *found.trees.back();
+  return notes_text("bad lines", before.bad, before.bad_notes, terminal) +
+         notes_text("skipped before", before.skipped, before.skipped_notes,
+                    terminal) +
+         notes_text("skipped after", after.skipped, after.skipped_notes,
+                    terminal);
 }
 
 // The limits that deny in one of the trees, most first.
@@ -158,7 +178,8 @@ std::string compare_text(const Findings& found, std::size_t top,
       count_text(found.trees.front()->lines) + " lines\n" +
       "before: " + printable(found.names.front(), terminal.utf8) +
       "\nafter:  " + printable(found.names.back(), terminal.utf8) + "\n\n" +
-      totals_text(found, terminal) + denials_text(found, top, terminal);
+      totals_text(found, terminal) + lines_left_out(found, terminal) +
+      denials_text(found, top, terminal);
   if (flips.total() == 0) {
     return text + title("no decision flips", terminal);
   }

@@ -137,6 +137,20 @@ void print_findings(const Findings& found, const ReplayOptions& options) {
   if (!options.html.empty()) print("\nreport: " + options.html + '\n');
 }
 
+// Whether decisions differ as --max-flips allows.  Complains if they do not, or
+// if there are none: limits would pass on a log that nobody could read.
+bool is_within_flips(const Findings& found, std::int64_t max_flips) {
+  const ReplayResult& result = *found.trees.front();
+  if (result.requests + result.skipped == 0) {
+    complain("no line is a request, so --max-flips has nothing to check");
+    return false;
+  }
+  if (found.flips->total() <= max_flips) return true;
+  complain(flips_text(found.flips->total()) + ", more than --max-flips " +
+           std::to_string(max_flips));
+  return false;
+}
+
 }  // namespace
 
 int run(const ReplayOptions& options) {
@@ -149,9 +163,7 @@ int run(const ReplayOptions& options) {
     print_findings(found, options);
   }
   if (found.flips != nullptr && options.max_flips &&
-      found.flips->total() > *options.max_flips) {
-    complain(flips_text(found.flips->total()) + ", more than --max-flips " +
-             std::to_string(*options.max_flips));
+      !is_within_flips(found, *options.max_flips)) {
     return kExitBadInput;
   }
   return exit_code;

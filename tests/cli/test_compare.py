@@ -128,6 +128,38 @@ def test_max_flips_is_the_exit_code(limits):
     assert bad(1, *words, "--max-flips", "1", "--json", text=text)
 
 
+def test_what_could_not_be_decided_is_shown(limits):
+    """Two bad lines, one out of order, and one that the second file refuses."""
+    text = (log_line(5) + log_line(3) + "not a line\n" * 2
+            + log_line(6, "one.example.net"))
+    words = ("replay", limits("a.yaml", "9/hour"), *IP, "--compare",
+             limits("b.yaml", "9/hour", key="    key: ip\n"))
+    out = good(*words, text=text)
+    rows = {line.rsplit(None, 3)[0]: line.split()[-3:]
+            for line in out.splitlines() if len(line.split()) > 3}
+    assert rows["out of order"] == ["1", "1", "-"]
+    assert rows["bad lines"] == ["2", "2", "-"]
+    assert "\nbad lines\n  standard input:3: " in out
+    assert "\nskipped after\n  standard input:5: " in out
+    assert "skipped before" not in out
+    assert "bad lines" not in good(*words, text=log_line(0))
+    out = good(*words, "--max-buckets", "1024",
+               text="".join(log_line(0, f"192.0.{i // 250}.{i % 250}")
+                            for i in range(5000)))
+    assert "\nforgotten" in out
+
+
+def test_a_log_that_nobody_can_read_does_not_pass(limits):
+    words = ("replay", limits("a.yaml", "9/hour"), *IP, "--compare",
+             limits("b.yaml", "9/hour"))
+    good(*words, text="not a line\n")
+    for text in ("", "not a line\n" * 3):
+        assert bad(1, *words, "--max-flips", "0", text=text) == (
+            "limitree: no line is a request, so --max-flips has nothing to "
+            "check\n")
+    good(*words, "--max-flips", "0", text="not a line\n" + log_line(0))
+
+
 def test_the_list_is_bounded(limits):
     seen = compare(limits("a.yaml", "[]"), "--compare",
                    limits("b.yaml", "1/hour"), *IP,

@@ -184,6 +184,29 @@ def test_comparison(compared, open_page):
     assert serious_findings(page) == []
 
 
+def test_a_comparison_says_what_was_left_out(open_page, tmp_path):
+    """Of both trees: the second one refuses a name that is no address."""
+    trees = []
+    for key in ("", "key: ip, "):
+        trees.append(tmp_path / f"limits{len(trees)}.yaml")
+        trees[-1].write_text(f"schema: {{ip: {{{key}children: {{'*': "
+                             "{limits: 1/hour}}}}\n", encoding="ascii")
+    file = tmp_path / "report.html"
+    done = run("replay", trees[0], "--path", "ip,{remote_addr}", "--compare",
+               trees[1], "--html", file, text=log_line(5) + log_line(4)
+               + "not a line\n" + log_line(6, "one.example.net"))
+    assert (done.code, done.err) == (0, "")
+    page = open_page(file.as_uri())
+    figures = [one.split("\n")[:2] for one in
+               page.locator(".figures div").all_inner_texts()]
+    for one in (["out of order", "1 \u2192 1"], ["bad lines", "1 \u2192 1"],
+                ["skipped", "0 \u2192 1"]):
+        assert one in figures
+    places = [row[0] for row in rows_of(page, "Lines left out")]
+    assert places == ["standard input:3", "standard input:4"]
+    assert page.get_by_text("(after)").is_visible()
+
+
 def test_names_are_texts(open_page, tmp_path):
     """Names of callers, limits, files and reasons may be markup."""
     limits = tmp_path / "limits.yaml"

@@ -37,11 +37,16 @@ const compare = (() => {
                   cell: (row) => signed(row.change)};
 
   function showTotals(main, before, after) {
-    const changed = (name) => [
-      name, `${count(before[name])} \u2192 ${count(after[name])}`,
+    const changed = ([name, label = name]) => [
+      label, `${count(before[name])} \u2192 ${count(after[name])}`,
       `${signed(after[name] - before[name])} after the change`];
-    main.append(figures(['limited', 'shadowed', 'unlimited', 'skipped']
-        .map(changed)));
+    // What the log or the memory spoils is shown only if there is any.
+    const spoilt = [['out_of_order', 'out of order'], ['bad', 'bad lines'],
+                    ['evictions', 'forgotten']]
+        .filter(([name]) => before[name] + after[name] > 0);
+    main.append(figures(
+        [['limited'], ['shadowed'], ['unlimited'], ['skipped'], ...spoilt]
+            .map(changed)));
   }
 
   function showTimes(main, before, after) {

@@ -23,6 +23,7 @@
       ['limited', tree.limited, percent(tree.limited, of)],
       ['shadowed', tree.shadowed, 'allowed by shadow mode only'],
       ['unlimited', tree.unlimited, 'met no limit'],
+      ['out of order', tree.out_of_order, 'decided at the latest time before'],
       ['skipped', tree.skipped, 'refused by the limits'],
       ['bad lines', tree.bad, 'not in the format of the log'],
       ['forgotten', tree.evictions, 'buckets; raise --max-buckets'],
@@ -32,16 +33,23 @@
         value !== 0 || ['requests', 'allowed', 'limited'].includes(name))));
   }
 
-  function showNotes(tree) {
-    const notes = [...tree.bad_lines, ...tree.skipped_lines];
-    if (notes.length === 0) return;
-    main.append(element('h2', {}, 'Lines left out'));
-    const left = tree.bad + tree.skipped - notes.length;
+  // A line that the limits refuse counts for each tree that does.
+  function showNotes(trees) {
     const place = (one) => one.file === '-' ? 'standard input' : one.file;
+    const row = (suffix) => (one) => ({place: `${place(one)}:${one.line}`,
+                                       reason: one.reason + suffix});
+    const rows = trees[0].bad_lines.map(row(''));
+    let left = trees[0].bad;
+    trees.forEach((tree, i) => {
+      const which = trees.length === 1 ? '' : [' (before)', ' (after)'][i];
+      rows.push(...tree.skipped_lines.map(row(which)));
+      left += tree.skipped;
+    });
+    if (rows.length === 0) return;
+    main.append(element('h2', {}, 'Lines left out'));
+    left -= rows.length;
     table(main, {
-      caption: 'Lines left out', sort: 'place',
-      rows: notes.map((one) => ({place: `${place(one)}:${one.line}`,
-                                 reason: one.reason})),
+      caption: 'Lines left out', sort: 'place', rows,
       columns: [{title: 'line', key: 'place', head: true},
                 {title: 'reason', key: 'reason'}],
     });
@@ -170,6 +178,6 @@
     showLimitTimes(tree);
     showCallers(tree);
   }
-  showNotes(tree);
+  showNotes(data.trees);
   main.append(element('p', {class: 'quiet'}, `limitree ${data.version}`));
 })();
