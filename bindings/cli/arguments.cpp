@@ -102,14 +102,10 @@ void add_replay(Commands* commands) {
   add_count(replay, "--max-buckets", 1, INT64_MAX, &options->max_buckets,
             "buckets to keep at a time (1000000)");
   replay->add_flag("--json", options->json, "print one JSON object");
-  replay
-      ->add_option("--html", options->html,
-                   "write a report into this file, or -")
-      ->type_name("FILE");
-  replay
-      ->add_option("--compare", options->compare,
-                   "other limits, on the same log")
-      ->type_name("FILE");
+  add_file(replay, "--html", &options->html,
+           "write a report into this file, or -");
+  add_file(replay, "--compare", &options->compare,
+           "other limits, on the same log");
   add_count(replay, "--max-flips", 0, INT64_MAX, &options->max_flips,
             "fail if more decisions differ");
   replay->get_option("--max-flips")->needs("--compare");
@@ -132,9 +128,8 @@ void add_suggest(Commands* commands) {
   add_count(suggest, "--top", 0, 1000, &options->top,
             "callers that stand out to show (10)");
   suggest->add_flag("--json", options->json, "print one JSON object");
-  suggest
-      ->add_option("--svg", options->svg, "draw a picture into this file, or -")
-      ->type_name("FILE");
+  add_file(suggest, "--svg", &options->svg,
+           "draw a picture into this file, or -");
 }
 
 void add_simulate(Commands* commands) {
@@ -161,9 +156,8 @@ void add_simulate(Commands* commands) {
   for (const char* const name : {"--ahead", "--processes", "--load"}) {
     simulate->get_option(name)->needs("--lease");
   }
-  simulate
-      ->add_option("--svg", options->svg, "draw a picture into this file, or -")
-      ->type_name("FILE");
+  add_file(simulate, "--svg", &options->svg,
+           "draw a picture into this file, or -");
 }
 
 constexpr const char* kStoreHelp = "where the buckets are (LIMITREE_STORE)";

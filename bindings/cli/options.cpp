@@ -113,6 +113,15 @@ void add_cost(CLI::App* app, TryStep* step) {
       ->type_name("N");
 }
 
+void add_file(CLI::App* app, const std::string& name, std::string* file,
+              const std::string& help) {
+  const auto set = [=](const std::string& text) {
+    if (text.empty()) throw CLI::ValidationError(name, "must name a file");
+    *file = text;
+  };
+  app->add_option_function<std::string>(name, set, help)->type_name("FILE");
+}
+
 void add_duration(CLI::App* app, const std::string& name,
                   std::int64_t* duration_ns, const std::string& help) {
   const auto set = [name, duration_ns](const std::string& text) {

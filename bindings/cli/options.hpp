@@ -25,6 +25,11 @@ void add_count(CLI::App* app, const std::string& name, std::int64_t least,
   app->add_option_function<std::string>(name, set, help)->type_name("N");
 }
 
+// Adds the option `name`, a file or "-", which must not be empty: a script
+// whose variable is not set would do less than it says.
+void add_file(CLI::App* app, const std::string& name, std::string* file,
+              const std::string& help);
+
 // Adds the option `name`, which sets *duration_ns.  It takes what
 // limitree_parse_duration takes, up to 100 years.
 void add_duration(CLI::App* app, const std::string& name,

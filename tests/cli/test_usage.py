@@ -90,6 +90,18 @@ def test_usage_errors_say_what_is_wrong():
         "limitree: --path 'ip,{address}': no field is called {address}; ")
 
 
+@pytest.mark.parametrize("command, option", [
+    (("replay", WEB, "--path", "a"), "--compare"),
+    (("replay", WEB, "--path", "a"), "--html"),
+    (("suggest", "--path", "a"), "--svg"),
+    (("simulate",), "--svg"),
+])
+def test_a_file_has_a_name(command, option):
+    """An empty variable of a script does not turn a check off."""
+    assert bad(2, *command, option, "") == (
+        f"limitree: {option}: must name a file; see --help\n")
+
+
 @pytest.mark.parametrize("command", ["check", "explain", "try", "replay",
                                      "ping", "show", "reset"])
 def test_segments_may_look_like_commands(command):
