@@ -88,11 +88,19 @@ void add_explain(Commands* commands) {
   add_path(explain, &options->path);
 }
 
+// `file` is the value of the option `name`.
+void refuse_two_outputs(bool json, const std::string& name,
+                        const std::string& file) {
+  if (!json || file != "-") return;
+  throw UsageError("--json and " + name + " - would both print; see --help");
+}
+
 void add_replay(Commands* commands) {
   const auto [replay, options] = commands->add<ReplayOptions>(
       "replay", "Feed access logs through the limits",
       std::string(kLogHelp) + kReplayFooter, [](ReplayOptions* given) {
         if (given->log.logs.empty()) given->log.logs.emplace_back("-");
+        refuse_two_outputs(given->json, "--html", given->html);
       });
   add_limits(replay, &options->limits);
   add_logs(replay, &options->log);
@@ -116,6 +124,7 @@ void add_suggest(Commands* commands) {
       "suggest", "Suggest limits from access logs",
       std::string(kLogHelp) + kSuggestFooter, [](SuggestOptions* given) {
         if (given->log.logs.empty()) given->log.logs.emplace_back("-");
+        refuse_two_outputs(given->json, "--svg", given->svg);
       });
   add_logs(suggest, &options->log);
   add_templates(suggest, "path of a caller", &options->templates);

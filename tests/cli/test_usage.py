@@ -102,6 +102,13 @@ def test_a_file_has_a_name(command, option):
         f"limitree: {option}: must name a file; see --help\n")
 
 
+def test_standard_output_has_one_use():
+    assert bad(2, "replay", WEB, "--path", "a", "--json", "--html", "-") == (
+        "limitree: --json and --html - would both print; see --help\n")
+    assert bad(2, "suggest", "--path", "a", "--json", "--svg", "-") == (
+        "limitree: --json and --svg - would both print; see --help\n")
+
+
 @pytest.mark.parametrize("command", ["check", "explain", "try", "replay",
                                      "ping", "show", "reset"])
 def test_segments_may_look_like_commands(command):
