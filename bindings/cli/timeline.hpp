@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "heavy_hitters.hpp"
@@ -32,13 +33,15 @@ class Timeline {
 
   void align(std::int32_t utc_offset_s) { histogram_.align(utc_offset_s); }
 
-  // Call it before each decision, with its time, and add() after it.
+  // Call it before each decision, with its time, and add() after it, unless
+  // there was an error.
   void before(std::int64_t unix_s) {
-    if (unix_s >= bin_end_s_ && !histogram_.bins().empty()) end_bin();
+    if (unix_s >= bin_end_s_ && std::exchange(open_, false)) end_bin();
   }
   void add(std::int64_t unix_s, bool limited, bool shadowed) {
     histogram_.add(unix_s, limited, shadowed);
     bin_end_s_ = histogram_.end_unix_s();
+    open_ = true;
   }
 
   // Call it after the last decision.
@@ -49,6 +52,9 @@ class Timeline {
   // What the limit with that label counted in each bin; nothing if there are
   // too many limits to keep it.  REQUIRES: finish() has been called.
   std::vector<Counts> of(std::string_view label) const;
+
+  // How many times the counters have been read, of which it keeps the result.
+  std::size_t snapshots() const { return snapshots_.size(); }
 
   HeavyHitters* shadow_callers() { return &shadow_callers_; }
   const HeavyHitters& shadow_callers() const { return shadow_callers_; }
@@ -68,6 +74,7 @@ class Timeline {
   std::size_t max_bins_;
   Histogram histogram_;
   std::int64_t bin_end_s_ = 0;
+  bool open_ = false;  // there was a decision since the last snapshot
   std::vector<Snapshot> snapshots_;
   HeavyHitters shadow_callers_;
 };

@@ -65,6 +65,19 @@ TEST_F(TimelineTest, CountsEachLimitInEachBin) {
   EXPECT_TRUE(timeline_.of("c").empty());
 }
 
+TEST_F(TimelineTest, LinesWithoutDecisionsReadNoCounters) {
+  request("a", 0);
+  for (std::int64_t second = 0; second < 100; ++second) {
+    timeline_.before(kBegin + second);  // what follows is refused
+  }
+  EXPECT_EQ(timeline_.snapshots(), 1u);
+  request("a", 100);  // limited
+  timeline_.finish();
+  timeline_.finish();
+  EXPECT_EQ(timeline_.snapshots(), 2u);
+  EXPECT_EQ(limited("a").back(), 1);
+}
+
 TEST_F(TimelineTest, WiderBinsKeepWhatTheyJoin) {
   // Bins of one second become bins of five seconds, 30 seconds, minutes ...
   // with pauses, so that some bins are empty.
