@@ -103,9 +103,13 @@ class Replay {
     return verdict;
   }
 
-  // The limit is that which denies in one of the trees.
+  // The limit is that which denies in one of the trees; without one, the path
+  // is that which is refused.
   void add_flip(const Verdict& before, const Verdict& after) {
-    const Verdict& decides = after.limit.empty() ? before : after;
+    const bool by_after =
+        !after.limit.empty() ||
+        (before.limit.empty() && after.outcome == Outcome::kRefused);
+    const Verdict& decides = by_after ? after : before;
     Flip flip{log_.file(),
               log_.line(),
               log_.summary().last,

@@ -69,7 +69,7 @@ const Verdict& TreeReplay::decide(std::span<const limitree_path> paths) {
   const limitree_status status = limiter_.try_decide(
       LIMITREE_AUTHORIZE, paths, levels_, &decision, &error);
   if (status < 0) {
-    refuse(status, error);
+    refuse(paths, status, error);
   } else {
     count(decision, unix_s);
   }
@@ -83,6 +83,7 @@ void TreeReplay::count(const Decision& decision, std::int64_t unix_s) {
   const bool shadowed = !limited && decision.has(LIMITREE_SHADOWED);
   verdict_.outcome = limited ? Outcome::kLimited : Outcome::kAllowed;
   verdict_.limit = {};
+  verdict_.path = 0;
   if (limited) ++result_.limited;
   if (shadowed) ++result_.shadowed;
   result_.histogram.add(unix_s, limited);
@@ -119,15 +120,30 @@ void TreeReplay::blame(const Decision& decision) {
 
 // If the limits refuse a path, such as a host name below `key: ip`, the line
 // is bad.  Other errors end the replay.
-void TreeReplay::refuse(limitree_status status, const ErrorHandle& error) {
+void TreeReplay::refuse(std::span<const limitree_path> paths,
+                        limitree_status status, const ErrorHandle& error) {
   if (status != LIMITREE_INVALID_ARGUMENT && status != LIMITREE_UNKNOWN_ROOT) {
     throw Error::from(status, error.get());
   }
-  verdict_ = {Outcome::kRefused, {}, 0, {}};
+  verdict_ = {Outcome::kRefused, {}, refused_path(paths), {}};
   ++result_.skipped;
   if (result_.skipped_notes.size() < ReplayResult::kMaxNotes) {
     verdict_.refusal = Error::from(status, error.get()).what();
   }
+}
+
+// The template of the first path that is refused alone; if it is none of the
+// others, it is the last.
+std::size_t TreeReplay::refused_path(std::span<const limitree_path> paths) {
+  for (std::size_t i = 0; i + 1 < paths.size(); ++i) {
+    Decision decision;
+    ErrorHandle error;
+    if (limiter_.try_decide(LIMITREE_LOOK, paths.subspan(i, 1), {}, &decision,
+                            &error) < 0) {
+      return known_[i];
+    }
+  }
+  return known_.back();
 }
 
 void TreeReplay::finish() {

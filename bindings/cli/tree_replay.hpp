@@ -23,7 +23,8 @@ namespace limitree::cli {
 struct Verdict {
   Outcome outcome = Outcome::kAllowed;
   std::string_view limit;  // the first one that denied; lives with the tree
-  std::size_t path = 0;    // the template of the path that met it
+  std::size_t path = 0;    // the template of the path that met it, or that
+                           // is refused
   std::string refusal;     // why it was refused, for the first few
 };
 
@@ -58,7 +59,9 @@ class TreeReplay {
   void find_roots();
   void count(const Decision& decision, std::int64_t unix_s);
   void blame(const Decision& decision);
-  void refuse(limitree_status status, const ErrorHandle& error);
+  void refuse(std::span<const limitree_path> paths, limitree_status status,
+              const ErrorHandle& error);
+  std::size_t refused_path(std::span<const limitree_path> paths);
 
   std::string name_;
   Limiter limiter_;

@@ -66,6 +66,25 @@ def test_refused_is_an_outcome_of_its_own(limits):
                 ("ip:*", "limited", "refused", 1)]
 
 
+def test_a_flip_names_the_path_that_is_refused(tmp_path):
+    """The second of three; the first one was limited a line before."""
+    files = []
+    for name, key in (("a.yaml", ""), ("b.yaml", "key: ip, ")):
+        files.append(tmp_path / name)
+        files[-1].write_text(
+            "schema: {route: {children: {GET: {limits: 1/hour}}}, user: {}, "
+            f"ip: {{{key}children: {{'*': {{limits: 9/hour}}}}}}}}\n",
+            encoding="ascii")
+    text = (log_line(0) * 2
+            + log_line(1, "one.example.net", request="PUT / HTTP/1.1"))
+    for one in (files, files[::-1]):
+        seen = compare(one[0], "--compare", one[1], "--path", "route,{method}",
+                       *IP, "--path", "user,x", text=text)
+        assert [(flip["line"], flip["policy"], flip["path"])
+                for flip in seen["flips"]["list"]] == [
+                    (3, "", "ip,one.example.net")]
+
+
 def test_shadow_does_not_flip_but_is_counted(limits):
     before = limits("a.yaml", "[]")
     after = limits("b.yaml", "{burst: 1, count: 1, period: 1h, mode: shadow}")
