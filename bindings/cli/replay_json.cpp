@@ -166,16 +166,21 @@ Json limit_timelines_json(const ReplayResult& result) {
   return all;
 }
 
+// Leaves as many of "limits" as a report shows.
+void cut_limits(Json* json) {
+  Json& limits = (*json)["limits"];
+  (*json)["more_limits"] = 0;
+  if (limits.size() <= kReportLimits) return;
+  (*json)["more_limits"] = limits.size() - kReportLimits;
+  limits.erase(limits.begin() + kReportLimits, limits.end());
+}
+
 // With as many callers.
 Json tree_json(const std::string& name, const ReplayResult& result,
                std::size_t callers) {
   Json tree = result_json(result, callers);
   tree["name"] = name;
-  Json& limits = tree["limits"];
-  if (tree["more_limits"] = 0; limits.size() > kReportLimits) {
-    tree["more_limits"] = limits.size() - kReportLimits;
-    limits.erase(limits.begin() + kReportLimits, limits.end());
-  }
+  cut_limits(&tree);
   tree["shadow_callers"] =
       callers_json(result.timeline->shadow_callers(), callers);
   tree["timeline"] = timeline_json(result);
@@ -211,6 +216,7 @@ std::string report_data(const Findings& found) {
               {"flips", nullptr}};
   if (found.flips != nullptr) {
     all["flips"] = flips_json(*found.flips, callers);
+    cut_limits(&all["flips"]);
   }
   return text_of(all, true);
 }

@@ -220,6 +220,16 @@ def test_a_report_is_bounded(limits, tmp_path):
                 *words, text=text)
     assert 400_000 < len(alone) < len(both) < 2_000_000
     assert alone.isascii() and "<" * 5 not in both
+    # Each of many limits flips.
+    many = tmp_path / "many.yaml"
+    names = "\n".join(f"        n{i}: {{limits: 1/hour}}"
+                      for i in range(9000))
+    many.write_text(f"schema:\n  ip:\n    children:\n{names}\n",
+                    encoding="ascii")
+    text = "".join(log_line(0, user=f"n{i}") * 2 for i in range(9000))
+    page = good("replay", limits("c.yaml", "[]"), "--compare", many, *words,
+                text=text)
+    assert len(page) < 600_000
     done = run("replay", before, *words[:2], "--html", tmp_path / "no" / "r",
                text=text)
     assert (done.code, "no such file" in done.err) == (1, True)

@@ -115,6 +115,10 @@ const compare = (() => {
     const number = {title: 'flips', key: 'flips', number: true};
     table(main, {caption: 'Flips by limit', sort: 'flips', rows: changes,
                  columns: [limit, how, number]});
+    if (flips.more_limits > 0) {
+      main.append(element('p', {class: 'quiet'},
+                          `and ${count(flips.more_limits)} more`));
+    }
     table(main, {caption: 'Flips by path', sort: 'flips', rows: flips.paths,
                  filter: 'Filter paths',
                  columns: [{title: 'path', key: 'path', head: true}, number]});
