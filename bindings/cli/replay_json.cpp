@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -18,7 +19,7 @@ using Json = nlohmann::ordered_json;
 // A report is less than 2 MB, whatever the log: a caller has at most 200 bytes,
 // which are at most 1200 in a report, and a timeline a few hundred numbers.
 constexpr std::size_t kReportLimits = 1000;
-constexpr std::size_t kReportCallers = 400;  // of all trees together
+constexpr std::size_t kReportCallers = 400;  // the most of all trees together
 constexpr std::size_t kReportTimelines = 40;
 
 Json notes_json(const std::vector<LineNote>& notes) {
@@ -42,12 +43,33 @@ Json limits_json(const ReplayResult& result) {
   return all;
 }
 
+Json caller_json(const HeavyHitters::Caller& caller) {
+  return {{"caller", caller.text},
+          {"limited", caller.count},
+          {"error", caller.error}};
+}
+
 Json callers_json(const HeavyHitters& callers, std::size_t top) {
   Json all = Json::array();
   for (const HeavyHitters::Caller& caller : callers.top(top)) {
-    all.push_back({{"caller", caller.text},
-                   {"limited", caller.count},
-                   {"error", caller.error}});
+    all.push_back(caller_json(caller));
+  }
+  return all;
+}
+
+// The same, and those that are among the first of `others`: a report compares
+// the numbers of both.
+Json joined_callers_json(const HeavyHitters& callers,
+                         const HeavyHitters& others, std::size_t top) {
+  std::set<std::string> wanted;
+  for (HeavyHitters::Caller& caller : others.top(top)) {
+    wanted.insert(std::move(caller.text));
+  }
+  Json all = Json::array();
+  for (const HeavyHitters::Caller& caller :
+       callers.top(ReplayResult::kCounters)) {
+    const bool is_wanted = wanted.erase(caller.text) != 0;
+    if (all.size() < top || is_wanted) all.push_back(caller_json(caller));
   }
   return all;
 }
@@ -209,6 +231,10 @@ std::string report_data(const Findings& found) {
   Json trees = Json::array();
   for (std::size_t i = 0; i < found.trees.size(); ++i) {
     trees.push_back(tree_json(found.names[i], *found.trees[i], callers));
+    if (found.trees.size() == 1) continue;
+    trees.back()["callers"] = joined_callers_json(
+        found.trees[i]->callers, found.trees[1 - i]->callers, callers);
+    trees.back().erase("shadow_callers");  // nothing compares them
   }
   Json all = {{"version", limitree_version()},
               {"logs", found.logs},

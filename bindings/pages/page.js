@@ -31,6 +31,7 @@ const pages = (() => {
 
   // 1,234,567; fractions such as rates have three digits.
   function count(value) {
+    if (value === null) return '-';
     return (Number.isInteger(value) ? whole : few).format(value);
   }
 

@@ -10,8 +10,9 @@
   //   columns: [{title, key, number, cell, head}, ...].  row[key] is what the
   //     column is sorted by and, as text, filtered by; `cell(row)` returns a
   //     node or text to show instead.  Without a key, a column is not sorted.
-  //     `number` aligns it right, and sorts large ones first; `head` marks the
-  //     column that names the row.
+  //     `number` aligns it right, and sorts large ones first; null is a number
+  //     that is not known, and the least.  `head` marks the column that names
+  //     the row.
   //   sort: the key of the column that it is sorted by at first
   //   filter: the label of the field; no field without it
   function table(parent, {caption, columns, rows, sort, filter, empty}) {
@@ -58,11 +59,12 @@
     function matches(row) {
       return wanted === '' || columns.some((column) =>
           column.key !== undefined &&
-          String(row[column.key]).toLowerCase().includes(wanted));
+          String(row[column.key] ?? '-').toLowerCase().includes(wanted));
     }
 
     function compare(one, other) {
-      const [a, b] = [one[key], other[key]];
+      const [a, b] = [one[key] ?? -Infinity, other[key] ?? -Infinity];
+      if (a === b) return 0;
       const order = typeof a === 'number' && typeof b === 'number' ? a - b :
           String(a).localeCompare(String(b), 'en', {numeric: true});
       return falling ? -order : order;

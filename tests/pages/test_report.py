@@ -184,6 +184,34 @@ def test_comparison(compared, open_page):
     assert serious_findings(page) == []
 
 
+def test_a_comparison_has_both_numbers_of_a_caller(open_page, tmp_path):
+    """Each tree denies others most, more than a report lists."""
+    trees = []
+    for strict, loose in (("a", "b"), ("b", "a")):
+        trees.append(tmp_path / f"{strict}.yaml")
+        trees[-1].write_text(
+            f"schema: {{ip: {{children: {{'{strict}-*': {{limits: 1/hour}}, "
+            f"'{loose}-*': {{limits: 5/hour}}, '*': {{limits: 1/day}}, "
+            f"{strict}: {{limits: 1/hour}}, {loose}: {{limits: []}}}}}}}}\n",
+            encoding="ascii")
+    file = tmp_path / "report.html"
+    text = "".join(log_line(0, f"{kind}-{i}") * 8
+                   for kind in "ab" for i in range(210))
+    # So many that a tree cannot know whether it denied another.
+    more = "".join(log_line(1, f"{i}.x") * 2 for i in range(4100))
+    for log, rows in (
+            (text, {("a-0", "7", "3", "-4"), ("b-0", "3", "7", "+4")}),
+            (log_line(0, "b") * 300 + more,
+             {("b", "-", "299", "-")})):
+        good("replay", trees[0], "--path", "ip,{remote_addr}", "--compare",
+             trees[1], "--html", file, text=log)
+        page = open_page(file.as_uri())
+        for row in rows:
+            page.get_by_label("Filter callers").fill(f"ip,{row[0]}")
+            assert ["ip," + row[0], *row[1:]] in rows_of(
+                page, "Callers, before and after")
+
+
 def test_a_comparison_says_what_was_left_out(open_page, tmp_path):
     """Of both trees: the second one refuses a name that is no address."""
     trees = []

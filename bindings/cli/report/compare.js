@@ -8,8 +8,10 @@ const compare = (() => {
     return change > 0 ? `+${count(change)}` : count(change);
   }
 
-  // One row for each limit or caller of either tree.
-  function joined(before, after, key, numbers) {
+  // One row for each limit or caller of either tree, with what `key` calls it.
+  // `missing` has the numbers of a row that only the other tree has: 0, or null
+  // if the list is not all there is.
+  function joined([before, after], key, numbers, missing) {
     const rows = new Map();
     const take = (all, suffix) => {
       for (const one of all) {
@@ -17,7 +19,8 @@ const compare = (() => {
           rows.set(one[key], {
             name: one[key],
             ...Object.fromEntries(numbers.flatMap(
-                (name) => [[`${name}_before`, 0], [`${name}_after`, 0]])),
+                (name) => [[`${name}_before`, missing[0]],
+                           [`${name}_after`, missing[1]]])),
           });
         }
         for (const name of numbers) {
@@ -28,7 +31,8 @@ const compare = (() => {
     take(before, '_before');
     take(after, '_after');
     for (const row of rows.values()) {
-      row.change = row.limited_after - row.limited_before;
+      row.change = row.limited_after === null || row.limited_before === null ?
+          null : row.limited_after - row.limited_before;
     }
     return [...rows.values()];
   }
@@ -71,6 +75,8 @@ const compare = (() => {
   }
 
   function showLimits(main, before, after) {
+    const missing = (isWhole) =>
+        [before, after].map((tree) => isWhole(tree) ? 0 : null);
     main.append(element('h2', {}, 'By limit, before and after'));
     const pair = (title, name) => [
       {title: `${title} before`, key: `${name}_before`, number: true},
@@ -81,8 +87,9 @@ const compare = (() => {
       columns: [{title: 'limit', key: 'name', head: true},
                 ...pair('limited', 'limited'), CHANGE,
                 ...pair('shadowed', 'shadow_limited')],
-      rows: joined(before.limits, after.limits, 'policy',
-                   ['limited', 'shadow_limited']),
+      rows: joined([before.limits, after.limits], 'policy',
+                   ['limited', 'shadow_limited'],
+                   missing((tree) => tree.more_limits === 0)),
     });
     main.append(element('h2', {}, 'By caller, before and after'));
     table(main, {
@@ -90,7 +97,9 @@ const compare = (() => {
       sort: 'change', empty: 'nobody was limited',
       columns: [{title: 'caller', key: 'name', head: true},
                 ...pair('limited', 'limited'), CHANGE],
-      rows: joined(before.callers, after.callers, 'caller', ['limited']),
+      // Each tree has the callers of the other, unless it had to forget some.
+      rows: joined([before.callers, after.callers], 'caller', ['limited'],
+                   missing((tree) => tree.callers_error_bound === 0)),
     });
   }
 
