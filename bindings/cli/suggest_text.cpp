@@ -56,6 +56,13 @@ std::string sample_text(const Suggestion& suggestion, std::int64_t share) {
          share_text(error_share) + "; see --max-callers\n";
 }
 
+// Limits of a log in the wrong order are wrong, and look as any other.
+std::string order_text(const LogSummary& log) {
+  if (log.out_of_order == 0) return {};
+  return plural(log.out_of_order, "line") +
+         " out of order, counted at the latest time seen before\n";
+}
+
 std::string use_text(const Suggestion& suggestion, const Terminal& terminal) {
   Table table;
   table.add_column("period", Align::kRight);
@@ -190,7 +197,7 @@ std::string share_text(std::int64_t share) {
 std::string suggest_text(const SuggestResult& result,
                          const Terminal& terminal) {
   std::string text =
-      summary_text(result.log) + '\n' +
+      summary_text(result.log) + '\n' + order_text(result.log) +
       notes_text("bad lines", result.log.bad, result.log.bad_notes, terminal);
   for (const Suggestion& suggestion : result.suggestions) {
     text += one_text(suggestion, result.limited_share, terminal);

@@ -313,6 +313,13 @@ def test_times_that_no_log_has():
     assert seen["paths"][0]["periods"][0]["most"] == 2
 
 
+def test_lines_out_of_order_are_named():
+    text = log_line(0, minute=5) + log_line(0) * 2
+    assert ("\n2 lines out of order, counted at the latest time seen before\n"
+            in good("suggest", *PATH, text=text))
+    assert "out of order" not in good("suggest", *PATH, text=log_line(0))
+
+
 def test_bytes_that_are_not_text():
     text = b"\xff\x1b[31m<b>".join(log_line(0).encode().split(b"192.0.2.7"))
     done = run("suggest", *PATH, text=text * 30)
