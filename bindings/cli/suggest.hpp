@@ -61,6 +61,7 @@ struct Suggestion {
   std::vector<std::string> patterns;  // names of limits.yaml
   std::int64_t requests = 0;
   std::int64_t kept = 0;             // callers that the numbers are about
+  std::int64_t kept_requests = 0;    // of these callers
   std::int64_t sampled = 1;          // one of how many is kept
   std::int64_t allowed_callers = 0;  // that the promise lets be limited
   std::vector<PeriodUse> periods;

@@ -60,6 +60,7 @@ Object path_json(const Suggestion& suggestion) {
           {"requests", suggestion.requests},
           {"callers", suggestion.kept * suggestion.sampled},
           {"callers_kept", suggestion.kept},
+          {"requests_kept", suggestion.kept_requests},
           {"one_of", suggestion.sampled},
           {"limited_callers", suggestion.allowed_callers},
           {"periods", std::move(periods)},

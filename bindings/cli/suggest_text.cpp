@@ -38,15 +38,15 @@ std::string rate_text(std::int64_t count, std::int64_t period_ns) {
 }
 
 // What a share of callers may be off by if only some callers are kept: in 19 of
-// 20 samples it is not.
+// 20 samples it is not.  If a sample shows none, there may be 3 of its size.
 std::string sample_text(const Suggestion& suggestion, std::int64_t share) {
   if (suggestion.sampled == 1) return {};
   const double part =
       static_cast<double>(share) / static_cast<double>(kWholeShare);
-  const double error =
-      1.96 * std::sqrt(part * (1 - part) /
-                       static_cast<double>(
-                           std::max<std::int64_t>(suggestion.kept, 1)));
+  const auto kept =
+      static_cast<double>(std::max<std::int64_t>(suggestion.kept, 1));
+  const double error = std::min(
+      std::max(1.96 * std::sqrt(part * (1 - part) / kept), 3 / kept), 1.0);
   const auto error_share =
       std::llround(std::ceil(error * static_cast<double>(kWholeShare)));
   return "  one caller of " + count_text(suggestion.sampled) +
@@ -111,8 +111,7 @@ std::string outcomes_text(const Suggestion& suggestion, std::int64_t share,
            {count_text(outcome.callers_limited)},
            {percent_text(outcome.callers_limited, suggestion.kept)},
            {count_text(outcome.requests_limited)},
-           {percent_text(outcome.requests_limited * suggestion.sampled,
-                         suggestion.requests)},
+           {percent_text(outcome.requests_limited, suggestion.kept_requests)},
            {outcome.burst ? count_text(*outcome.burst) : "-"}});
     }
   }

@@ -183,6 +183,7 @@ Suggestion make_suggestion(const CallerTable& callers,
   UseMeter scratch(&candidates);
   callers.for_each([&](const CallerTable::Caller& caller) {
     needs.add(caller.use.meter(&scratch));
+    made.kept_requests += caller.use.requests();
   });
   for (std::size_t i = 0; i < candidates.periods_ns.size(); ++i) {
     made.periods.push_back(

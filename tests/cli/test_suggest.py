@@ -242,6 +242,12 @@ def test_outliers():
         "outliers"] == []
 
 
+def three_callers(kept):
+    """The share of three callers in a sample."""
+    text = f"{math.ceil(3 / kept * 1e8) / 1e6:.6f}"
+    return text.rstrip("0").rstrip(".") + "%"
+
+
 def test_more_callers_than_fit_are_sampled():
     text = "".join(log_line(i % 60, f"10.{i >> 8}.{i & 255}.1") * (1 + i % 3)
                    for i in range(4000))
@@ -255,9 +261,29 @@ def test_more_callers_than_fit_are_sampled():
     shown = good("suggest", *PATH, "--max-callers", "1000", text=text)
     assert (f"one caller of {seen['one_of']} is kept, at random: "
             f"{seen['callers_kept']}") in shown
-    assert "0.1% may be off by 0." in shown
+    # The square root would say 0.2%.
+    error = three_callers(seen["callers_kept"])
+    assert f" 0.1% may be off by {error}; " in shown
     # Equal logs give equal samples.
     assert suggest(*PATH, "--max-callers", "1000", text=text)["paths"] == [seen]
+
+
+def test_a_sample_is_a_sample_of_requests_too():
+    """The robot is among the callers kept, and has almost all requests."""
+    others = "".join(log_line(0, f"10.0.0.{i}") for i in range(40))
+    words = (*PATH, "--max-callers", "20", "--limited-callers", "0%")
+    text, seen = next(
+        (text, seen) for text in (
+            others + log_line(1, f"10.0.1.{i}") * 900 for i in range(64))
+        for seen in suggest(*words, text=text)["paths"]
+        if seen["requests_kept"] > 900)
+    assert seen["one_of"] > 1
+    assert seen["requests_kept"] == 899 + seen["callers_kept"]
+    shown = good("suggest", *words, text=text)
+    shares = [float(word[:-1]) for word in shown.split() if word[-1] == "%"]
+    assert 90 < max(shares) <= 100
+    error = three_callers(seen["callers_kept"])
+    assert f" 0% may be off by {error}; " in shown
 
 
 def test_picture(tmp_path):
