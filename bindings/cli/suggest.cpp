@@ -18,11 +18,17 @@ namespace limitree::cli {
 namespace {
 
 constexpr std::int64_t kMinuteNs = 60 * kSecondNs;
+// Each takes memory of each caller, and a line in the picture.
+constexpr std::size_t kMaxPeriods = 5;
 constexpr std::int64_t kDayNs = 86'400 * kSecondNs;
 
 std::vector<std::int64_t> periods_of(const SuggestOptions& options) {
   if (options.periods_ns.empty()) {
     return {kSecondNs, kMinuteNs, 60 * kMinuteNs, kDayNs};
+  }
+  if (options.periods_ns.size() > kMaxPeriods) {
+    throw UsageError("--period may come at most " +
+                     std::to_string(kMaxPeriods) + " times");
   }
   std::vector<std::int64_t> seen;
   for (const std::int64_t period_ns : options.periods_ns) {

@@ -25,10 +25,11 @@ constexpr double kShareDecades = 4;  // of shares: 0.01 % to 100 %
 
 // A dash pattern for each line, so that colors are not needed.
 constexpr std::string_view kStyles =
-    ".p0,.p1,.p2,.p3{fill:none;stroke-width:2}\n"
+    ".p0,.p1,.p2,.p3,.p4{fill:none;stroke-width:2}\n"
     ".p0{stroke:#1b3a66}\n.p1{stroke:#c0392b;stroke-dasharray:8 3}\n"
     ".p2{stroke:#1e7b4c;stroke-dasharray:2 3}\n"
     ".p3{stroke:#8e44ad;stroke-dasharray:9 3 2 3}\n"
+    ".p4{stroke:#b9770e;stroke-dasharray:1 4}\n"
     ".chosen{fill:#333}\n";
 
 class Curves {
@@ -103,9 +104,9 @@ class Curves {
                  y(top, static_cast<double>(outcome.callers_limited) / callers),
                  &steps);
     }
-    const std::string kind = "p" + std::to_string(period % 4);
+    const std::string kind = "p" + std::to_string(period);
     svg_->path(kind, steps);
-    const double key = kPlotLeft + 130 * static_cast<double>(period % 5);
+    const double key = kPlotLeft + 130 * static_cast<double>(period);
     const double row = top + kPlotHeight + 62;
     svg_->line(key, row, key + 36, row, kind);
     svg_->write(key + 42, row + 4, "small",

@@ -296,7 +296,10 @@ def test_picture(tmp_path):
     assert any(one.startswith(path) for one in words)
     for word in ("per 1s", "per 1m", "per 1h", "per 1d", "at most 0.1%"):
         assert word in words
-    assert good("suggest", EXAMPLE_LOG, *PATH, "--svg", "-").startswith("<svg")
+    five = [word for i in range(5) for word in ("--period", f"{i + 1}s")]
+    drawn = good("suggest", EXAMPLE_LOG, *PATH, *five, "--svg", "-")
+    assert drawn.startswith("<svg")
+    assert [drawn.count(f'class="p{i}"') for i in range(6)] == [2] * 5 + [0]
 
 
 def test_names_that_yaml_would_take_for_something_else(tmp_path):
@@ -359,6 +362,8 @@ def test_bytes_that_are_not_text():
     (["--path", "*,{remote_addr}"], "must begin with a name"),
     ([*PATH, "--period", "0s"], "--period must be from 1ms to 365d"),
     ([*PATH, "--period", "1m", "--period", "60s"], "--period 1m comes twice"),
+    ([*PATH, *(word for i in range(6) for word in ("--period", f"{i + 1}s"))],
+     "--period may come at most 5 times"),
     ([*PATH, "--limited-callers", "0.1"], "is not a share from 0% to 100%"),
     ([*PATH, "--limited-callers", "100.000001%"], "is not a share"),
     ([*PATH, "--limited-callers", "1.2.3%"], "is not a share"),
