@@ -121,7 +121,13 @@ std::unique_ptr<LogFormat> json_log(std::vector<JsonKey> presets,
                                     LogFields* fields) {
   std::vector<JsonKey> keys;
   for (const std::string& text : texts) {
-    keys.push_back(read_key(text, fields));
+    JsonKey read = read_key(text, fields);
+    if (std::any_of(keys.begin(), keys.end(),
+                    [&](const JsonKey& key) { return key.key == read.key; })) {
+      throw UsageError("--field '" + text + "': '" + read.key +
+                       "' is another field already");
+    }
+    keys.push_back(std::move(read));
   }
   const std::vector<JsonKey> given = keys;
   for (JsonKey& preset : presets) {

@@ -127,6 +127,9 @@ def test_templates_name_fields_of_the_format():
         "are remote_addr\n")
     assert bad(2, "replay", WEB, *PATHS, "--format", "xml").startswith(
         "limitree: --format 'xml': must be combined, common, json, ")
+    assert bad(2, "replay", WEB, *PATHS, "--format", "json", "--field",
+               "remote_addr=a.b", "--field", "who=a.b") == (
+        "limitree: --field 'who=a.b': 'a.b' is another field already\n")
     assert bad(2, "replay", WEB, *PATHS, "--field", "a=b") == (
         "limitree: --field needs --format json, envoy or caddy\n")
 
