@@ -62,7 +62,8 @@ class Replay {
   }
 
   // A root that no tree has would fail for every line.  One that only one of
-  // them has is a name that a change adds or takes away.
+  // them has is a name that a change adds or takes away, unless nothing would
+  // be left to decide by the other.
   void check_roots() const {
     for (const auto& unknown : trees_.front()->unknown_roots()) {
       if (trees_.back()->unknown_roots().contains(unknown.first)) {
@@ -71,7 +72,8 @@ class Replay {
     }
     for (const auto& tree : trees_) {
       if (tree->unknown_roots().size() == templates_.size()) {
-        throw Error(tree->unknown_roots().begin()->second);
+        const Error& error = tree->unknown_roots().begin()->second;
+        throw Error(error.status(), {tree->name() + ": " + error.what()});
       }
     }
   }

@@ -121,6 +121,9 @@ def test_a_name_that_only_one_file_has(limits, tmp_path):
                   (before, "--compare", before, *paths),
                   (before, "--compare", after, "--path", "route,x")):
         assert "unknown root" in bad(1, "replay", *words)
+    for files in ((before, after), (after, before)):
+        assert f"limitree: {before}: unknown root" in bad(
+            1, "replay", files[0], "--compare", files[1], "--path", "route,x")
 
 
 def test_the_same_limits_never_flip():
