@@ -76,13 +76,17 @@ class WaitingLimiter : public testing::Test {
                            &decision);
   }
 
-  // Whether the answer of `taker` comes later.
+  // Whether the answer of `taker` comes later, or it has it already.
   bool start(Taker* taker) {
     const std::array<std::string_view, 1> segments = {"a"};
     const PathCost path_cost{Path(segments.data(), 1)};
     Answer answer;
-    return !limiter->decide_async(Operation::kAuthorize, {{&path_cost, 1}},
-                                  &answer, taker, &status);
+    if (!limiter->decide_async(Operation::kAuthorize, {{&path_cost, 1}},
+                               &answer, taker, &status)) {
+      return true;
+    }
+    taker->decided(status, answer.decision, {});
+    return false;
   }
   bool start_reset(Taker* taker) {
     const std::array<std::string_view, 1> segments = {"a"};
@@ -185,7 +189,7 @@ TEST_F(WaitingLimiter, ThePolicyAnswersInALoopAtTheDeadline) {
   const ChildProcess owner = stopped_owner();
   for (int i = 0; i < 2; ++i) {
     Taker taker(loop.get());
-    EXPECT_TRUE(start(&taker));
+    start(&taker);  // at once, if the machine stands still for so long
     run_until(taker);
     EXPECT_EQ(taker.decision.source, Source::kAllow);
   }
