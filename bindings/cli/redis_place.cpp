@@ -81,8 +81,8 @@ RedisUrl read_redis_place(std::string url) {
                      "://; --server reads a service");
   }
   std::string_view rest = std::string_view(url).substr(scheme_end + 3);
-  // A password may have a "?" or a "/" that is not escaped.
-  const std::size_t at = rest.rfind('@');
+  // Without hosts, an "@" is one of the path of a socket.
+  const std::size_t at = rest.substr(0, rest.find_first_of("/?")).find('@');
   if (at != rest.npos) {
     std::string_view login = rest.substr(0, at);
     rest.remove_prefix(at + 1);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "failure.hpp"
+#include "format.hpp"
 #include "redis_place.hpp"
 
 namespace limitree::cli {
@@ -93,7 +94,7 @@ class RedisScan::Server {
             ? redisConnectWithTimeout(place.host.c_str(), place.port, patience)
             : redisConnectUnixWithTimeout(place.path.c_str(), patience));
     if (context_ == nullptr) throw FileError("out of memory");
-    name_ = place.text();
+    name_ = printable(place.text(), false);
     check();
     redisSetTimeout(context_.get(), patience);
     if (!login.password.empty()) {
@@ -120,7 +121,7 @@ class RedisScan::Server {
     check();
     if (reply == nullptr) throw FileError(name_ + ": no answer");
     if (reply->type == REDIS_REPLY_ERROR && !may_fail) {
-      throw FileError(name_ + ": " + text_of(*reply));
+      throw FileError(name_ + ": " + refusal(*words.begin(), *reply));
     }
     return reply;
   }
@@ -163,6 +164,14 @@ class RedisScan::Server {
   struct Free {
     void operator()(redisContext* context) const { redisFree(context); }
   };
+
+  // What an error says to people.  That of AUTH may repeat the password.
+  static std::string refusal(const std::string& word, const redisReply& error) {
+    const std::string text = text_of(error);
+    if (word != "AUTH") return printable(text, false);
+    return text.starts_with("WRONGPASS ") ? "AUTH was refused: WRONGPASS"
+                                          : "AUTH was refused";
+  }
 
   // A prefix may have signs that mean something in a pattern.
   static std::string pattern_of(const std::string& prefix) {

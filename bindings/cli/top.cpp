@@ -85,9 +85,9 @@ class Source {
   explicit Source(const TopOptions& options) : options_(options) {
     if (!options.limits.empty()) {
       const std::string url = url_of(options.remote);
-      scan_ = std::make_unique<RedisScan>(url, options.remote.settings);
       Config config;
-      set_store(options.remote, url, &config);
+      set_store(options.remote, url, &config);  // checks the URL
+      scan_ = std::make_unique<RedisScan>(url, options.remote.settings);
       config.set("on_store_error", "raise");
       read_limits(options.limits, &config);
       limiter_.emplace(limiter_of(config));

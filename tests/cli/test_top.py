@@ -5,7 +5,9 @@ import os
 import pty
 import re
 import signal
+import socket
 import subprocess
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -37,6 +39,14 @@ def make_limits(tmp_path):
 
 
 def charge(url, limits, *path, times=1):
+@pytest.fixture(name="listening")
+def make_listening():
+    """A socket that tests answer on, as a server would."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(60)
+        yield server
+
+
     good("try", limits, *path, "--times", times, "--store", url)
 
 
@@ -122,6 +132,41 @@ def test_all_primaries_of_a_cluster(start, limits):
 
     def ask(node, *words):
         return subprocess.run(["redis-cli", "-p", str(node.port), *words],
+def test_what_it_says_of_a_server_that_refuses(start, limits):
+    server = start("--rename-command", "AUTH", "")
+    place = f"127.0.0.1:{server.port}"
+    # Redis repeats the words of a command that it does not know.
+    said = bad(1, "top", limits, "--once", "--store",
+               f"redis://joe:S3CRET@{place}")
+    assert f"{place}: AUTH was refused" in said and "S3CRET" not in said
+
+
+def test_what_a_server_says_moves_no_cursor(listening, limits):
+    def refuse():
+        with listening.accept()[0] as client:
+            client.recv(65536)
+            client.sendall(b"-ERR a\033[2Jb\r\n")
+
+    refusing = threading.Thread(target=refuse)
+    refusing.start()
+    port = listening.getsockname()[1]
+    assert r"ERR a\x1b[2Jb" in bad(1, "top", limits, "--once", "--store",
+                                   f"redis://127.0.0.1:{port}/1")
+    refusing.join(60)
+
+
+def test_the_library_checks_the_url_first(start, limits):
+    said = bad(2, "top", limits, "--once", "--store",
+               "redis://joe:S3CRET/x@127.0.0.1:1")
+    assert "must be written %40" in said and "S3CRET" not in said
+    # Of a path to a socket, "@" is a part.
+    server = start()
+    link = server.path.parent / "a@b.sock"
+    link.symlink_to(server.path)
+    charge(server.url, limits, "user", "alex")
+    assert policies(top(limits, f"redis+unix://{link}")) == {"user:*": (0, 1)}
+
+
                               check=True, capture_output=True, text=True).stdout
 
     bus = nodes[0].settings[nodes[0].settings.index("--cluster-port") + 1]
