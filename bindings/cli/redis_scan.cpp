@@ -39,9 +39,9 @@ bool read_segments(std::string_view text, std::vector<std::string>* segments) {
   std::string segment;
   for (std::size_t i = 0; i <= text.size(); ++i) {
     if (i == text.size() || text[i] == ':') {
-      // A longer one is stored as its hash.
-      if (segment.starts_with('~')) return false;
       segments->push_back(std::exchange(segment, {}));
+    } else if (text[i] == '~' && (i == 0 || text[i - 1] == ':')) {
+      return false;  // the hash of a longer one; a plain "~" is "%7E" here
     } else if (text[i] != '%') {
       segment += text[i];
     } else if (i + 2 < text.size() && digit_of(text[i + 1]) >= 0 &&

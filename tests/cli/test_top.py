@@ -107,6 +107,14 @@ return 1"""
     assert found["complete"]
 
 
+def test_names_that_begin_like_a_hash(start, limits):
+    url = start().url
+    charge(url, limits, "user", "~alex")
+    charge(url, limits, "user", "~" * 1000)  # stored as its hash
+    assert {one["caller"] for one in top(limits, url)["callers"]} == {
+        "user:~alex"}
+
+
 def test_a_prefix_a_database_and_a_password(start, limits, tmp_path):
     server = start("--requirepass", "s3c/et")
     file = tmp_path / "password"
