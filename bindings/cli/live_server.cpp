@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <string_view>
 
@@ -19,7 +20,7 @@ namespace {
 constexpr const char* kAdminPort = "6070";
 // More than the service ever sends.
 constexpr std::size_t kMostAnswer = std::size_t{16} << 20;
-constexpr timeval kPatience{5, 0};
+constexpr timeval kPatience{5, 0};  // for each call, and for an answer
 
 struct Place {
   std::string host;
@@ -99,7 +100,12 @@ class Connection {
   std::string read_all(const std::string& name) const {
     std::string text;
     std::array<char, 16384> bytes;
+    const auto end = std::chrono::steady_clock::now() +
+                     std::chrono::seconds(kPatience.tv_sec);
     for (;;) {
+      if (std::chrono::steady_clock::now() >= end) {
+        throw FileError(name, ETIMEDOUT);
+      }
       const ssize_t read = recv(fd_, bytes.data(), bytes.size(), 0);
       if (read < 0 && errno == EINTR) continue;
       if (read < 0) throw FileError(name, errno);

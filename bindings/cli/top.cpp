@@ -1,5 +1,6 @@
 // `limitree top`: the limits and the callers that matter now, again and again.
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -280,11 +281,16 @@ void on_end(int /*signal*/) { ended = 1; }
 class Screen {
  public:
   Screen() {
+    // Outside of wait_for() they stay pending: none comes just before it.
+    sigset_t ends;
+    sigemptyset(&ends);
     struct sigaction action {};
-    action.sa_handler = on_end;  // without SA_RESTART: it ends a wait
+    action.sa_handler = on_end;
     for (const int one : {SIGINT, SIGTERM, SIGHUP}) {
       sigaction(one, &action, nullptr);
+      sigaddset(&ends, one);
     }
+    sigprocmask(SIG_BLOCK, &ends, &unblocked_);
     print("\033[?1049h\033[?25l");
   }
   ~Screen() {
@@ -310,13 +316,17 @@ class Screen {
     }
     print(screen + "\033[J");
   }
-};
 
-void wait_for(std::int64_t time_ns) {
-  const timespec time{static_cast<time_t>(time_ns / kSecondNs),
-                      static_cast<long>(time_ns % kSecondNs)};
-  nanosleep(&time, nullptr);
-}
+  // Or until a signal.
+  void wait_for(std::int64_t time_ns) const {
+    const timespec time{static_cast<time_t>(time_ns / kSecondNs),
+                        static_cast<long>(time_ns % kSecondNs)};
+    ppoll(nullptr, 0, &time, &unblocked_);
+  }
+
+ private:
+  sigset_t unblocked_{};
+};
 
 }  // namespace
 
@@ -335,7 +345,7 @@ int run(const TopOptions& options) {
   while (ended == 0) {
     // The size of the window may change.
     Screen::show(text_of(source.next(), options, Terminal::of(STDOUT_FILENO)));
-    wait_for(std::max(options.every_ns, kLeastWait));
+    screen.wait_for(std::max(options.every_ns, kLeastWait));
   }
   return kExitOk;
 }

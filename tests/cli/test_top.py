@@ -38,7 +38,6 @@ def make_limits(tmp_path):
     return path
 
 
-def charge(url, limits, *path, times=1):
 @pytest.fixture(name="listening")
 def make_listening():
     """A socket that tests answer on, as a server would."""
@@ -47,6 +46,7 @@ def make_listening():
         yield server
 
 
+def charge(url, limits, *path, times=1):
     good("try", limits, *path, "--times", times, "--store", url)
 
 
@@ -131,15 +131,6 @@ def test_a_prefix_a_database_and_a_password(start, limits, tmp_path):
                             f"redis://:wrong@127.0.0.1:{server.port}")
 
 
-def test_all_primaries_of_a_cluster(start, limits):
-    # By default the other port is 10,000 above the port, which may be too much.
-    nodes = [start("--cluster-enabled", "yes", "--unixsocket", "",
-                   "--cluster-port", str(free_port()),
-                   "--cluster-config-file", f"nodes{i}.conf")
-             for i in range(3)]
-
-    def ask(node, *words):
-        return subprocess.run(["redis-cli", "-p", str(node.port), *words],
 def test_what_it_says_of_a_server_that_refuses(start, limits):
     server = start("--rename-command", "AUTH", "")
     place = f"127.0.0.1:{server.port}"
@@ -175,6 +166,15 @@ def test_the_library_checks_the_url_first(start, limits):
     assert policies(top(limits, f"redis+unix://{link}")) == {"user:*": (0, 1)}
 
 
+def test_all_primaries_of_a_cluster(start, limits):
+    # By default the other port is 10,000 above the port, which may be too much.
+    nodes = [start("--cluster-enabled", "yes", "--unixsocket", "",
+                   "--cluster-port", str(free_port()),
+                   "--cluster-config-file", f"nodes{i}.conf")
+             for i in range(3)]
+
+    def ask(node, *words):
+        return subprocess.run(["redis-cli", "-p", str(node.port), *words],
                               check=True, capture_output=True, text=True).stdout
 
     bus = nodes[0].settings[nodes[0].settings.index("--cluster-port") + 1]
@@ -284,6 +284,52 @@ def test_a_screen_until_a_signal(start, limits):
     os.close(ours)
     assert shown.startswith(b"\033[?1049h\033[?25l")
     assert shown.rstrip().endswith(b"\033[?25h\033[?1049l")
+
+
+def url_of(server):
+    return f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def take(server):
+    """Takes a connection, and reads the request."""
+    client, _ = server.accept()
+    while not client.recv(65536).endswith(b"\r\n\r\n"):
+        pass
+    return client
+
+
+def test_a_signal_during_a_refresh(listening):
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [COMMAND, "top", "--server", url_of(listening), "--every", "1h"],
+        stdout=theirs, stderr=theirs, env=environment())
+    os.close(theirs)
+    with take(listening) as client:
+        child.send_signal(signal.SIGTERM)
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + json.dumps(
+            {"interval_ms": 5000, "limits": [], "denied": [], "all": {}}
+        ).encode())
+    try:
+        assert child.wait(60) == 0
+    finally:
+        child.kill()
+        os.close(ours)
+
+
+def test_an_answer_without_an_end(listening):
+    def drip():
+        with take(listening) as client:
+            try:
+                while True:
+                    client.sendall(b"x")
+                    time.sleep(0.1)
+            except OSError:  # it has gone
+                pass
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    assert "timed out" in bad(1, "top", "--server", url_of(listening), "--once")
+    dripping.join(60)
 
 
 def test_what_it_cannot_read(limits):
