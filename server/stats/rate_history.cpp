@@ -23,17 +23,18 @@ namespace {
 
 // Limits of a tree have "allowed", "limited" and "shadow_limited"; rules of
 // Envoy count hits: "within_limit", "over_limit" and, of these, "shadow_mode".
-LimitCounts counts_of(const Counters& limit) {
+// In a service in `shadow` all of "over_limit" are allowed.
+LimitCounts counts_of(const Counters& limit, bool shadow) {
   LimitCounts counts;
   for (const auto& [counter, value] : limit.values) {
     const std::string_view name = counter->name;
     if (name == "allowed" || name == "within_limit") {
       counts.allowed += value;
+    } else if (name == "shadow_limited" || (name == "over_limit" && shadow)) {
+      counts.shadowed += value;
     } else if (name == "limited" || name == "over_limit") {
       counts.limited += value;
-    } else if (name == "shadow_limited") {
-      counts.shadowed += value;
-    } else if (name == "shadow_mode") {
+    } else if (name == "shadow_mode" && !shadow) {
       counts.shadowed += value;
       counts.limited -= value;
     }
@@ -47,10 +48,13 @@ void RateHistory::sample(limitree_limiter* limiter) {
   const Counters requests = totals(limiter, LIMITREE_SCOPE_REQUESTS);
   const Counters envoy = totals(limiter, LIMITREE_SCOPE_ENVOY);
   // Requests of Envoy are among these, as shadowed ones are among the allowed.
-  const LimitCounts now{
-      requests["allowed"], requests["limited"],
-      requests["shadow_limited"] + envoy["global_shadow_mode"]};
-  reads_limits_ = requests["limits"] <= static_cast<std::int64_t>(kMostRead);
+  const LimitCounts now{requests["allowed"], requests["limited"],
+                        requests["shadow_limited"]};
+  // Limits of earlier trees are read, too.
+  const std::int64_t limits_to_read =
+      std::max(requests["limits"] + envoy["metric_keys"],
+               static_cast<std::int64_t>(read_.size()));
+  reads_limits_ = limits_to_read <= static_cast<std::int64_t>(kMostRead);
   std::vector<Counters> limits;
   if (reads_limits_) {
     limits = counters(limiter, LIMITREE_SCOPE_LIMITS | LIMITREE_SCOPE_RULES);
@@ -63,16 +67,21 @@ void RateHistory::sample(limitree_limiter* limiter) {
     size_ = std::min(size_ + 1, kIntervals);
   }
   last_ = now;
-  for (const Counters& limit : limits) count(limit.label, counts_of(limit));
   begun_ = true;
+  is_full_ = false;
+  const bool counts = std::exchange(follows_, reads_limits_);
+  for (const Counters& limit : limits) {
+    count(limit.label, counts_of(limit, shadow_), counts);
+  }
 }
 
-void RateHistory::count(std::string_view name, const LimitCounts& now) {
+void RateHistory::count(std::string_view name, const LimitCounts& now,
+                        bool counts) {
   if (name.empty()) return;  // "" would be a free place
   Read& read = read_[name];
   // A limit that is new has counted all of it in this interval.
   const LimitCounts fresh = now - std::exchange(read.last, now);
-  if (!begun_ || fresh.is_idle()) return;
+  if (!counts || fresh.is_idle()) return;
   if (read.limit == kNone || limits_[read.limit].name != name) {
     read.limit = take_limit(name);
   }
@@ -86,10 +95,12 @@ std::size_t RateHistory::take_limit(std::string_view name) {
     limits_.push_back({name});
     return limits_.size() - 1;
   }
+  if (is_full_) return kNone;
   const auto idle = std::ranges::find_if(limits_, [](const Limit& limit) {
     return std::ranges::all_of(limit.ring, &LimitCounts::is_idle);
   });
-  if (idle == limits_.end()) return kNone;
+  is_full_ = idle == limits_.end();
+  if (is_full_) return kNone;
   *idle = {name};
   return static_cast<std::size_t>(idle - limits_.begin());
 }

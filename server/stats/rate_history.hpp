@@ -34,11 +34,14 @@ class RateHistory {
   static constexpr std::size_t kIntervals = 60;
   // Limits with a history, which are in use; the others count together.
   static constexpr std::size_t kMostLimits = 300;
-  // Of a tree with more limits only the sum is read: to read them all takes
-  // some milliseconds.
+  // If there are more, with rules and those of earlier trees, only the sum is
+  // read: to read them all takes some milliseconds.
   static constexpr std::size_t kMostRead = 20'000;
 
   using Ring = std::array<LimitCounts, kIntervals>;  // the oldest first
+
+  // `shadow`: the whole service is in shadow.
+  explicit RateHistory(bool shadow = false) : shadow_(shadow) {}
 
   // Reads the counters of `limiter`, once in an interval.  Throws what
   // limitree.hpp throws.
@@ -69,12 +72,16 @@ class RateHistory {
     std::size_t limit = kNone;  // index in limits_
   };
 
-  void count(std::string_view name, const LimitCounts& now);
+  // Unless it `counts`, `now` only is where the next interval begins.
+  void count(std::string_view name, const LimitCounts& now, bool counts);
   std::size_t take_limit(std::string_view name);
   static void shift(Ring* ring);
 
+  bool shadow_;
   bool reads_limits_ = true;
   bool begun_ = false;
+  bool follows_ = false;  // the sample before this one has read the limits
+  bool is_full_ = false;  // take_limit() has found no place for this sample
   std::size_t size_ = 0;
   LimitCounts last_;  // of all together
   Ring all_{};

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,6 +30,22 @@ Limiter make(const std::string& yaml) {
 void ask(Limiter* limiter, const std::string& name) {
   const limitree_str segment = to_str(name);
   limiter->authorize({&segment, 1});
+}
+
+void ask_envoy(Limiter* limiter, const char* key) {
+  const limitree_entry entry = {to_str(key), to_str("x")};
+  limitree_descriptor descriptor{};
+  descriptor.entries = &entry;
+  descriptor.entry_count = 1;
+  limitree_envoy_request request{};
+  request.domain = to_str("web");
+  request.descriptors = &descriptor;
+  request.descriptor_count = 1;
+  limitree_descriptor_status status;
+  limitree_envoy_response response;
+  EXPECT_EQ(limitree_should_rate_limit(limiter->get(), &request, &status, 1,
+                                       &response, nullptr),
+            LIMITREE_OK);
 }
 
 std::map<std::string, RateHistory::Ring> rings(const RateHistory& history) {
@@ -99,6 +116,48 @@ TEST(RateHistory, LeavesOutTheLimitsOfAHugeTree) {
   EXPECT_FALSE(history.reads_limits());
   EXPECT_TRUE(rings(history).empty());
   EXPECT_EQ(history.all().back().allowed, 1);
+  // What was not read before is not of the interval in which it is.
+  limiter.reload(names(1), "limits.yaml");
+  history.sample(limiter.get());
+  EXPECT_TRUE(history.reads_limits());
+  EXPECT_TRUE(rings(history).empty());
+  // The limiter knows the others still.
+  history.sample(limiter.get());
+  EXPECT_FALSE(history.reads_limits());
+}
+
+// In a service in shadow rules deny nothing, and count what they would deny.
+TEST(RateHistory, HasRulesInShadow) {
+  constexpr std::string_view kRules =
+      "domain: web\n"
+      "descriptors:\n"
+      "  - {key: user, rate_limit: {unit: day, requests_per_unit: 1}}\n"
+      "  - {key: plan, rate_limit: {unit: day, requests_per_unit: 1}, "
+      "shadow_mode: true}\n";
+  for (const bool shadow : {false, true}) {
+    Config config;
+    const std::array files = {limitree_file{to_str(kRules), to_str("r.yaml")}};
+    config.add_descriptors(files);
+    config.set("shadow_mode", shadow ? "on" : "off");
+    Limiter limiter(config);
+    RateHistory history(shadow);
+    history.sample(limiter.get());
+    for (int i = 0; i < 3; ++i) ask_envoy(&limiter, "user");
+    ask_envoy(&limiter, "plan");
+    ask_envoy(&limiter, "plan");
+    history.sample(limiter.get());
+    const LimitCounts user = rings(history).at("web.user").back();
+    EXPECT_EQ(user.allowed, 1);
+    EXPECT_EQ(user.limited, shadow ? 0 : 2);
+    EXPECT_EQ(user.shadowed, shadow ? 2 : 0);
+    const LimitCounts plan = rings(history).at("web.plan").back();
+    EXPECT_EQ(plan.limited, 0);
+    EXPECT_EQ(plan.shadowed, 1);
+    const LimitCounts all = history.all().back();
+    EXPECT_EQ(all.limited, shadow ? 0 : 2);
+    // Each request counts once.
+    EXPECT_EQ(all.shadowed, shadow ? 2 : 0);
+  }
 }
 
 }  // namespace
