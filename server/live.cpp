@@ -22,6 +22,15 @@ std::string kind_of(const std::string& url) {
   return url.empty() ? "memory" : url.substr(0, url.find("://"));
 }
 
+// The option shadow_mode of the limiter: the last one decides.
+bool is_shadow(const ServeSettings& settings) {
+  bool shadow = settings.shadow;
+  for (const auto& [name, value] : settings.options) {
+    if (name == "shadow_mode") shadow = value == "on";
+  }
+  return shadow;
+}
+
 }  // namespace
 
 Live::Live(const ServeSettings* settings, limitree_limiter* limiter,
@@ -33,14 +42,14 @@ Live::Live(const ServeSettings* settings, limitree_limiter* limiter,
       store_loop_(loop, handle_.get()),
       decider_(handle_.get(), &store_loop_, &settings->answers, descriptors),
       pages_(&decider_, &settings->answers, &settings->header_style),
+      sent_(!settings->xds.server.empty()),
+      rates_(is_shadow(*settings)),
       next_(loop, [this] { sample(); }) {
   data_.rates = &rates_;
   data_.limits = settings->limits;
-  data_.shadow = settings->shadow;
+  data_.shadow = is_shadow(*settings);
   data_.can_reset = token->is_set();
   data_.store = kind_of(settings->store.url);
-  data_.load.loaded = 1;
-  data_.load.last_ms = unix_ms();
   sample();
 }
 
@@ -49,11 +58,18 @@ void Live::add_to(HandlerTable* handlers) {
   pages_.add_looks_to(handlers, token_);
 }
 
-void Live::loaded(const LoadReport& report) {
+void Live::loaded(Loaded what, const LoadReport& report) {
   LoadState& load = data_.load;
   ++(report.loaded ? load.loaded : load.refused);
   load.last_ms = unix_ms();
-  load.mistakes = report.mistakes;
+  std::vector<std::string>& limits = mistakes_[0];
+  std::vector<std::string>& descriptors = mistakes_[1];
+  (what == Loaded::kAll ? limits : descriptors) = report.mistakes;
+  // Limits are read with the files of descriptors.
+  if (what == Loaded::kAll && !sent_) descriptors.clear();
+  load.mistakes = limits;
+  load.mistakes.insert(load.mistakes.end(), descriptors.begin(),
+                       descriptors.end());
   load.mistakes.resize(std::min(load.mistakes.size(), LiveData::kMostMistakes));
   json_.clear();
 }

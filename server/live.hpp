@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,7 @@ class Live {
 
   // `denied` outlives this.
   void add_worker(const DeniedCallers* denied) { denied_.push_back(denied); }
-  void loaded(const LoadReport& report);
+  void loaded(Loaded what, const LoadReport& report);
   void store_answers(bool answers) { data_.store_answers = answers; }
 
  private:
@@ -50,6 +51,9 @@ class Live {
   Decider decider_;
   DecisionPages pages_;
   std::vector<const DeniedCallers*> denied_;
+  bool sent_;  // descriptors come from a server
+  // Of the last attempts to load the limits, and descriptors alone.
+  std::array<std::vector<std::string>, 2> mistakes_;
   RateHistory rates_;
   LiveData data_;
   std::string json_;  // of the last sample; empty: not made yet

@@ -99,6 +99,7 @@ class Service final : public Watcher, public ConfigListener {
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
     admin_pages_.add_to(admin_.handlers());
+    live_.loaded(Loaded::kDescriptors, first_report_);  // limits were right
     live_.add_to(admin_.handlers());
     admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
     // Connections of clients, however many, do not keep a probe from it.
@@ -179,7 +180,8 @@ class Service final : public Watcher, public ConfigListener {
 
   Limiter make_limiter() {
     Config config = config_of(settings_);
-    const LoadReport report = config_.read(&config);
+    first_report_ = config_.read(&config);
+    const LoadReport& report = first_report_;
     for (const std::string& mistake : report.mistakes) {
       log_line(LogLevel::kError, mistake);
     }
@@ -271,7 +273,7 @@ class Service final : public Watcher, public ConfigListener {
     const std::string name =
         what == Loaded::kAll ? "the limits" : "the descriptors";
     stats_.loaded(report.loaded);
-    live_.loaded(report);
+    live_.loaded(what, report);
     if (!report.loaded) {
       tell_mistakes(name, report);
       return;
@@ -365,6 +367,7 @@ class Service final : public Watcher, public ConfigListener {
   ServiceStats stats_;
   DescriptorsState descriptors_;
   ConfigThread config_;
+  LoadReport first_report_;  // of make_limiter()
   Limiter limiter_;
   Admission admission_;
   PutLimits put_limits_{limiter_.get()};

@@ -1,5 +1,6 @@
 """Descriptors in a folder that changes while the service runs."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.request
 
 import pytest
 from config_map import ConfigMap
@@ -310,6 +312,38 @@ def test_a_start_without_descriptors_is_made_up_for(serve, folder):
     put(folder / "a.yaml", text())
     service.wait_for(RELOADED)
     eventually(lambda: health(service) == "SERVING")
+
+
+def test_the_page_keeps_mistakes_until_they_are_made_up_for(serve, folder,
+                                                            limits):
+    (folder / "a.yaml").write_text("domain: ''\n")
+    service = serve("--descriptors", folder, "--start-without",
+                    "--admin-listen", "127.0.0.1:0")
+
+    def load():
+        with urllib.request.urlopen(service.admin[0] + "/ui/data.json",
+                                    timeout=PATIENT) as answer:
+            found = json.load(answer)["load"]
+        return (found["loaded"], found["refused"],
+                [one.partition(":")[0].rpartition("/")[2]
+                 for one in found["mistakes"]])
+
+    assert load() == (0, 1, ["a.yaml"])
+    put(folder / "a.yaml", text())
+    service.wait_for(RELOADED)
+    assert load() == (1, 1, [])
+    right = limits.read_text(encoding="utf-8")
+    limits.write_text("schema: 1\n", encoding="ascii")
+    service.signal(signal.SIGHUP)
+    service.wait_for("the limits are as before")
+    assert load() == (1, 2, ["limits.yaml"])
+    put(folder / "a.yaml", text(unit="hour"))
+    service.wait_for(RELOADED)
+    assert load() == (2, 2, ["limits.yaml"])  # which are as before still
+    limits.write_text(right, encoding="utf-8")
+    service.signal(signal.SIGHUP)
+    service.wait_for("the limits are reloaded")
+    assert load() == (3, 2, [])
 
 
 def rules(count):

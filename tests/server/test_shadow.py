@@ -33,6 +33,17 @@ def test_a_service_in_shadow(serve, env):
     assert ask(service, 5) == [(False, False)] * 3 + [(False, True)] * 2
 
 
+@pytest.mark.parametrize("words", [
+    ("--set", "shadow_mode=on"), ("--shadow", "--set", "shadow_mode=off")])
+def test_the_page_tells_of_the_option(serve, words):
+    service = serve(*words, "--admin-listen", "127.0.0.1:0")
+    shadowed = ask(service, 4)[-1] == (False, True)
+    with urllib.request.urlopen(service.admin[0] + "/ui/data.json",
+                                timeout=60) as answer:
+        assert json.load(answer)["shadow_mode"] == shadowed
+    assert shadowed == (words[-1] == "shadow_mode=on")
+
+
 def test_a_reload_takes_a_file_in_and_out_of_shadow(serve, limits):
     text = limits.read_text(encoding="utf-8")
     limits.write_text(SHADOW + text, encoding="utf-8")
