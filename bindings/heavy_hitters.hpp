@@ -114,6 +114,7 @@ inline std::size_t HeavyHitters::take_over(std::string_view text,
                                            std::size_t hash) {
   const std::size_t index = heap_.front();
   Counter& counter = counters_[index];
+  std::string kept(text.substr(0, kMaxText));  // may throw: nothing changed yet
   if (counter.caller.count == 0) {
     by_hash_.emplace(hash, index);
   } else {  // the node of the map is reused
@@ -122,7 +123,7 @@ inline std::size_t HeavyHitters::take_over(std::string_view text,
     by_hash_.insert(std::move(node));
   }
   counter.caller.error = counter.caller.count;
-  counter.caller.text = text.substr(0, kMaxText);
+  counter.caller.text = std::move(kept);
   counter.hash = hash;
   return index;
 }

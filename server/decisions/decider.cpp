@@ -358,14 +358,15 @@ void Decider::ask(DescriptorList* list, ClientRequest* request,
     if (answer.status < 0) {
       answer.message = message_for_client(answer.status, error);
     }
+    answer.statuses = statuses_;
+    if (answer.status >= 0 && (answer.response.flags & LIMITREE_HOLDS) != 0) {
+      request->unless_taken(std::make_unique<EnvoyRollback>(undo_, list));
+    }
+    // After that: it may find no memory.
     if (answer.status >= 0 && notes) {
       note_denied(answer.response.overall_code == LIMITREE_CODE_OVER_LIMIT,
                   flags_of(answer.response, statuses_), denied_.get(),
                   [&] { return caller_text(asked); });
-    }
-    answer.statuses = statuses_;
-    if (answer.status >= 0 && (answer.response.flags & LIMITREE_HOLDS) != 0) {
-      request->unless_taken(std::make_unique<EnvoyRollback>(undo_, list));
     }
     return sink->answer(request, answer);
   }
