@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -48,20 +49,20 @@ void BucketSample::refresh(std::size_t again) {
     look(std::vector<std::string>(paths_.at({policy, one->caller})),
          [&policy](const std::string& met) { return met == policy; });
   }
-  bool complete = false;
-  for (int i = 0; i < kScans && !complete && waiting_.size() < kMostCallers;
+  for (int i = 0; i < kScans && !scanned_ && waiting_.size() < kMostCallers;
        ++i) {
-    complete = scan_->next(&waiting_);
+    scanned_ = scan_->next(&waiting_);
   }
   const std::size_t count = std::min(waiting_.size(), kMostCallers);
   for (std::size_t i = 0; i < count; ++i) look(waiting_[i]);
   waiting_.erase(waiting_.begin(),
                  waiting_.begin() + static_cast<std::ptrdiff_t>(count));
-  scanned_ |= complete;
   if (scanned_ && waiting_.empty()) {
     scanned_ = false;
     ++pass_;
     forget();
+  } else if (buckets_.size() > 2 * kMostBuckets) {
+    forget();  // a pass may take long
   }
 }
 
@@ -82,8 +83,8 @@ void BucketSample::look(const FoundCaller& caller) {
   }
 }
 
-// Empty if the path is not one of the tree: keys of another tree have the same
-// prefix.
+// Empty if the path is not one of the tree, or its bucket is not ours: keys of
+// others may have the same prefix.
 std::vector<limitree_level> BucketSample::levels_on(
     const std::vector<std::string>& path) const {
   const std::vector<limitree_str> segments = to_path(path);
@@ -98,7 +99,8 @@ std::vector<limitree_level> BucketSample::levels_on(
     return levels;
   } catch (const Error& error) {
     if (error.status() != LIMITREE_UNKNOWN_ROOT &&
-        error.status() != LIMITREE_INVALID_ARGUMENT) {
+        error.status() != LIMITREE_INVALID_ARGUMENT &&
+        std::string_view(error.reason()) != "wrongtype") {
       throw;
     }
     return {};

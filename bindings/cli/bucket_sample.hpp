@@ -46,7 +46,7 @@ class BucketSample {
   static constexpr std::size_t kMostCallers = 500;
   static constexpr std::size_t kMostPaths = 8;
   // Buckets that are remembered; of more, those with the least debt are
-  // forgotten.
+  // forgotten: at the end of a pass, or when there are twice as many.
   static constexpr std::size_t kMostBuckets = 20'000;
 
   // Both outlive this.

@@ -98,6 +98,7 @@ for i = 1, 300 do
   redis.call('HSET', 'limitree:{user:%G' .. i .. '}', '', '1')
   redis.call('RPUSH', 'limitree:{user:alex}more' .. i, 'x')
 end
+redis.call('HSET', 'limitree:{user:wrong}', '', 'no state')
 return 1"""
     port = url.rpartition(":")[2]
     subprocess.run(["redis-cli", "-p", port, "EVAL", script, "0"], check=True,
@@ -105,6 +106,27 @@ return 1"""
     found = top(limits, url)
     assert policies(found) == {"user:*": (0, 1)}
     assert found["complete"]
+
+
+def test_it_forgets_before_a_pass_ends(start, tmp_path):
+    limits = tmp_path / "three.yaml"
+    names = ", ".join(f"{{name: n{i}, count: 9, period: 1d}}" for i in range(3))
+    limits.write_text(
+        f"schema: {{user: {{children: {{'*': {{limits: [{names}]}}}}}}}}",
+        encoding="ascii")
+    server = start()
+    charge(server.url, limits, "user", "alex")
+    script = """
+local fields = redis.call('HGETALL', 'limitree:{user:alex}')
+for i = 1, 21000 do
+  redis.call('HSET', 'limitree:{user:u' .. i .. '}', unpack(fields))
+end"""
+    subprocess.run(["redis-cli", "-p", str(server.port), "EVAL", script, "0"],
+                   check=True, stdout=subprocess.DEVNULL)
+    found = top(limits, server.url)
+    assert not found["complete"]
+    # Of 60,000: twice 20,000, and those of one refresh.
+    assert 20_000 <= sum(one["buckets"] for one in found["limits"]) <= 41_500
 
 
 def test_names_that_begin_like_a_hash(start, limits):
