@@ -63,7 +63,7 @@ std::string RedisPlace::text() const {
   return path.empty() ? host + ':' + std::to_string(port) : path;
 }
 
-RedisUrl read_redis_place(std::string url) {
+RedisUrl read_redis_place(const std::string& url) {
   const std::size_t scheme_end = url.find("://");
   const std::string scheme = url.substr(0, scheme_end);
   std::string kind = scheme;

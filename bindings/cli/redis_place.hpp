@@ -33,6 +33,6 @@ struct RedisUrl {
 
 // The library has checked the URL already: this takes it apart.  Throws
 // UsageError if it is not Redis, or needs TLS.
-RedisUrl read_redis_place(std::string url);
+RedisUrl read_redis_place(const std::string& url);
 
 }  // namespace limitree::cli

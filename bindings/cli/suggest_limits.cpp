@@ -36,7 +36,9 @@ std::string yaml_key(std::string_view name) {
   static constexpr auto kWords = std::to_array<std::string_view>(
       {"true", "false", "yes", "no", "on", "off", "null", "y", "n"});
   std::string lower(name);
-  for (char& c : lower) c |= static_cast<char>(c >= 'A' && c <= 'Z' ? 0x20 : 0);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  }
   if (std::all_of(name.begin(), name.end(), is_plain) &&
       std::find(kWords.begin(), kWords.end(), lower) == kWords.end()) {
     return std::string(name);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -75,7 +76,7 @@ double mean_of_minute(const Json& limit, const char* name, double seconds) {
 
 // "0.25", "17"
 std::string rate_text(double rate) {
-  if (rate >= 100) return count_text(static_cast<std::int64_t>(rate + 0.5));
+  if (rate >= 100) return count_text(std::llround(rate));
   std::string text = std::to_string(rate);
   text.resize(text.find('.') + 3);
   return text;
