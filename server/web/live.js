@@ -14,10 +14,11 @@
   const zone = () => -60 * new Date().getTimezoneOffset();
   const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-  // A name with its %XX decoded, unless that would hide what it is.
+  // A name with its %XX decoded, unless that would hide what it is: ":", "=",
+  // a blank and "%" stay.
   function shown(name) {
     try {
-      const text = decodeURIComponent(name);
+      const text = decodeURIComponent(name.replace(/%(?=20|25|3A|3D)/g, '%25'));
       return /\p{C}/u.test(text) ? name : text;
     } catch {
       return name;
@@ -197,14 +198,21 @@
     at('read-only').hidden = canReset;
   }
 
+  let polling = false;
+
+  // One at a time, however slow the service is.
   async function poll() {
-    if (document.hidden) return;
+    if (document.hidden || polling) return;
+    polling = true;
     try {
-      const answer = await fetch('ui/data.json');
+      const answer = await fetch('ui/data.json',
+                                 {signal: AbortSignal.timeout(20_000)});
       if (!answer.ok) throw new Error(`the service answers ${answer.status}`);
       show(await answer.json());
     } catch (error) {
       at('state').textContent = `no new data: ${error.message}`;
+    } finally {
+      polling = false;
     }
   }
 

@@ -38,6 +38,8 @@ def make_service(tmp_path_factory):
     service = start(folder, "--admin-token-file", folder / "token")
     for _ in range(5):
         authorize(service, "user", "alex", "trade")
+    for _ in range(4):
+        authorize(service, "user", "alex:trade", "trade")
     for _ in range(3):
         authorize(service, "user", MARKUP, "trade", cost=2)
         authorize(service, "<img src=x onerror=alert(3)>")
@@ -78,11 +80,14 @@ def test_shows_traffic(open_page, service):
     # The next sample, five seconds later at most, has it.
     row(page, "Limits, in the last minute", "user:*/trade").wait_for()
     name = "Limits, in the last minute"
-    assert row(page, name, "<img src=x onerror=alert(3)>").count() == 1
+    assert row(page, name, "<img%20src=x%20onerror=alert(3)>").count() == 1
     callers = "Callers that are limited now"
     alex = row(page, callers, "user:alex:trade")
     assert alex.get_by_role("cell").all_inner_texts() == ["2", "0"]
-    assert row(page, callers, f"user:{MARKUP}:trade").count() == 1
+    # These do not look like other paths.
+    assert row(page, callers, "user:alex%3Atrade:trade").count() == 1
+    markup = MARKUP.replace(" ", "%20").replace("=", "%3D")
+    assert row(page, callers, f"user:{markup}:trade").count() == 1
     chart = page.get_by_role("slider", name="Requests a second")
     chart.focus()
     page.keyboard.press("End")
@@ -123,6 +128,20 @@ def test_tries_a_path_and_resets_it_by_keyboard(open_page, service):
     field.fill("nobody")
     page.keyboard.press("Enter")
     page.get_by_text("Not done:").wait_for()
+
+
+def test_asks_again_only_after_an_answer(open_page, service):
+    page = open_ui(open_page, service)
+    held = []
+    page.route("**/ui/data.json", lambda route: held.append(route))
+    shows = "document.dispatchEvent(new Event('visibilitychange'))"
+    with page.expect_request("**/ui/data.json"):
+        page.evaluate(shows)
+    page.evaluate(f"{shows}; {shows}")
+    page.evaluate("fetch('ui/style.css').then((one) => one.text())")
+    assert len(held) == 1
+    with page.expect_request("**/ui/data.json"):
+        held[0].continue_()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
