@@ -85,7 +85,7 @@ class WaitingLimiter : public testing::Test {
                                &answer, taker, &status)) {
       return true;
     }
-    taker->decided(status, answer.decision, {});
+    taker->decided(std::move(status), answer.decision, {});
     return false;
   }
   bool start_reset(Taker* taker) {
