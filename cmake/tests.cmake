@@ -17,10 +17,10 @@
 #   slow                          beside another label: only by ./dev test all
 #   rare                          the same: only by ./dev test rare, to release
 #
-# It starts tests for three times as many processors as there are.  Most tests
-# keep one busy for half of their time, so they count as two, and those that
-# mostly wait as one.  The longest have a COST, so that they start first, also
-# where no earlier run has left its times.
+# It starts tests for three times as many processors as there are, with a
+# sanitizer for twice as many.  Most tests keep one busy for half of their time,
+# so they count as two, and those that mostly wait as one.  The longest have a
+# COST, so that they start first, also where no earlier run has left its times.
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
