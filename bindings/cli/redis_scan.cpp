@@ -40,9 +40,9 @@ bool read_segments(std::string_view text, std::vector<std::string>* segments) {
   for (std::size_t i = 0; i <= text.size(); ++i) {
     if (i == text.size() || text[i] == ':') {
       segments->push_back(std::exchange(segment, {}));
-    } else if (text[i] == '~' && (i == 0 || text[i - 1] == ':')) {
-      return false;  // the hash of a longer one; a plain "~" is "%7E" here
     } else if (text[i] != '%') {
+      // Only the hash of a longer one begins so; a plain "~" is "%7E" here.
+      if (text[i] == '~' && segment.empty()) return false;
       segment += text[i];
     } else if (i + 2 < text.size() && digit_of(text[i + 1]) >= 0 &&
                digit_of(text[i + 2]) >= 0) {
