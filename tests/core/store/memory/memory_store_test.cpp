@@ -74,8 +74,8 @@ TEST(MemoryStore, AdmitsExactlyTheCapacityAtOneLevelAndTwo) {
       }
     });
     EXPECT_EQ(admitted, 5000) << traits.rule;
-    Request rest(Operation::kPeek, {"hot", "leaf"});
-    EXPECT_EQ(rest.level(leaf, 2).decide(&store).remaining, 600 - below)
+    Request rest(Operation::kPeek, {"hot", "leaf"});  // of cost 0
+    EXPECT_EQ(rest.level(leaf, 2, 0).decide(&store).remaining, 600 - below)
         << traits.rule;
   }
 }
