@@ -20,8 +20,8 @@
 # It starts tests for three times as many processors as there are, with a
 # sanitizer for twice as many.  Most tests keep one busy for half of their time,
 # so they count as two, and those that mostly wait as one.  Those of remote
-# stores wait, too, but have deadlines: three of them run at once, or four with a
-# sanitizer.  The longest have a COST, so that they start first, also where no
+# stores wait, too, but have deadlines: three of them run at once, or four with
+# a sanitizer.  The longest have a COST, so that they start first, also where no
 # earlier run has left its times.
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
