@@ -243,7 +243,8 @@ def test_a_rate_by_metadata(serving, clock):
                                   AsyncRateLimitInterceptor))
 def test_an_empty_store_is_a_mistake(kind):
     with pytest.raises(limitree.ConfigError, match="store: must be"):
-        kind({"schema": {"a": {"limits": "1/hour"}}}, store="")
+        kind({"schema": {"a": {"limits": "1/hour"}}}, store="",
+             path=lambda call: ("a",))
 
 
 def test_a_rate_by_the_peer(serving):
