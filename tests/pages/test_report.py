@@ -154,12 +154,32 @@ def test_keyboard_only(example, open_page):
         .get_attribute("aria-sort") == "ascending"
 
 
+@pytest.fixture(name="far", scope="module")
+def make_far(tmp_path_factory):
+    """The report of files whose paths are longer than a phone is wide."""
+    folder = tmp_path_factory.mktemp("far") / ("folder" * 20)
+    folder.mkdir()
+    for one in (WEB, EXAMPLE_LOG):
+        (folder / one.name).write_bytes(one.read_bytes())
+    file = folder / "report.html"
+    good("replay", folder / WEB.name, folder / EXAMPLE_LOG.name, *BOTH_PATHS,
+         "--html", file)
+    return file
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_phone(example, open_page, theme):
-    page = open_page(example[0].as_uri(), color_scheme=theme,
+def test_phone(far, open_page, theme):
+    page = open_page(far.as_uri(), color_scheme=theme,
                      viewport={"width": 360, "height": 740})
     assert is_within_width(page)
     assert serious_findings(page) == []
+
+
+def test_phone_with_large_letters(far, open_page):
+    page = open_page(far.as_uri(), bypass_csp=True,
+                     viewport={"width": 320, "height": 740})
+    page.add_style_tag(content="html { font-size: 200% }")
+    assert is_within_width(page)
 
 
 def test_comparison(compared, open_page):
