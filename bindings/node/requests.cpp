@@ -76,7 +76,6 @@ napi_value decide(const Request& request) {
 
 napi_value start(const Request& request) {
   Native& native = *request.native;
-  native.begin_request();
   auto pending = std::make_unique<Pending>();
   pending->slot = request.numbers[kSlot];
   limitree_decision decision;
@@ -87,9 +86,16 @@ napi_value start(const Request& request) {
     room.levels = pending->levels.get();
     room.level_capacity = kMaxLevels;
   }
+  native.begin_request();
   napi_value receipt = nullptr;
   limitree_error* error = nullptr;
-  const limitree_status status = ask(request, room, &receipt, &error);
+  limitree_status status = LIMITREE_OK;
+  try {
+    status = ask(request, room, &receipt, &error);
+  } catch (...) {  // without memory: nothing was asked
+    native.end_request();
+    throw;
+  }
   const ErrorHandle owner(error);
   request.numbers[kPending] = status == LIMITREE_PENDING ? 1 : 0;
   if (status == LIMITREE_PENDING) {
