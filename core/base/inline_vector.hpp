@@ -22,6 +22,7 @@ class InlineVector {
 
  public:
   InlineVector() = default;
+  explicit InlineVector(std::size_t size) { resize(size); }
   InlineVector(const InlineVector&) = delete;
   InlineVector& operator=(const InlineVector&) = delete;
 
@@ -86,6 +87,22 @@ class InlineVector {
   T* data_ = reinterpret_cast<T*>(inline_);
   std::size_t size_ = 0;
   std::size_t capacity_ = N;
+};
+
+// N elements that are not initialized.  The compiler unrolls loops over it.
+template <typename T, std::size_t N>
+class RawArray {
+  static_assert(std::is_trivially_copyable_v<T>);
+  static_assert(std::is_trivially_destructible_v<T>);
+
+ public:
+  explicit RawArray(std::size_t /*size*/) {}
+
+  static constexpr std::size_t size() { return N; }
+  T& operator[](std::size_t i) { return reinterpret_cast<T*>(room_)[i]; }
+
+ private:
+  alignas(T) std::byte room_[N * sizeof(T)];
 };
 
 }  // namespace limitree

@@ -35,6 +35,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "base/inline_vector.hpp"
@@ -105,7 +106,9 @@ class BucketShards {
   template <std::size_t kLevels>
   using Locked = ShardLocks<Memory, kLevels>;
   template <std::size_t kLevels>
-  using Mixed = InlineVector<MixedLevel<Place>, kLevels == 0 ? 8 : kLevels>;
+  using Mixed =
+      std::conditional_t<kLevels == 0, InlineVector<MixedLevel<Place>, 8>,
+                         RawArray<MixedLevel<Place>, kLevels>>;
 
   [[gnu::always_inline]] decltype(auto) table_of(std::uint64_t tag) {
     return memory_.buckets(shard_of(tag, memory_.shard_count()));

@@ -151,8 +151,7 @@ template <typename Memory>
 template <std::size_t kLevels>
 [[gnu::always_inline]] inline Status BucketShards<Memory>::decide_locked(
     const MixedRequest& ask, const Work<kLevels>& work) {
-  Mixed<kLevels> mixed;
-  mixed.resize(work.count());
+  Mixed<kLevels> mixed(work.count());
   return decide_mixed_levels(
       ask, &mixed, [&](std::size_t i) { return place_of(work.tags[i]); },
       [this] { return memory_.full(); });
