@@ -19,10 +19,10 @@
 #
 # It starts tests for three times as many processors as there are, with a
 # sanitizer for twice as many.  Most tests keep one busy for half of their time,
-# so they count as two, and those that mostly wait as one.  Those of remote
-# stores wait, too, but have deadlines: three of them run at once, or four with
-# a sanitizer.  The longest have a COST, so that they start first, also where no
-# earlier run has left its times.
+# so they count as two, and those that mostly wait as one.  Suites of remote
+# stores wait, too, but have deadlines, which many that start together miss: one
+# of each program runs at a time.  The longest have a COST, so that they start
+# first, also where no earlier run has left its times.
 find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
@@ -123,13 +123,9 @@ endif()
 function(_limitree_gtest target name)
   cmake_parse_arguments(ARG "SERIAL;COUNTS_NEW;WAITS" "LABEL" "SOURCES;LIBS"
                         ${ARGN})
-  set(processors 2)
-  set(cost 0)
+  set(weight PROCESSORS 2 COST 0)
   if(ARG_WAITS)
-    set(cost 10)
-    if(LIMITREE_SANITIZE)
-      set(processors 1)
-    endif()
+    set(weight PROCESSORS 1 COST 10 RESOURCE_LOCK ${target})
   endif()
   if(NOT ARG_LIBS)
     set(ARG_LIBS limitree_core)
@@ -148,7 +144,7 @@ function(_limitree_gtest target name)
             LIMITREE_CONFORMANCE="${CMAKE_CURRENT_SOURCE_DIR}/conformance")
   set(tests ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)
   set(properties LABELS ${ARG_LABEL} TIMEOUT ${LIMITREE_SUITE_TIMEOUT}
-                 RUN_SERIAL ${ARG_SERIAL} PROCESSORS ${processors} COST ${cost}
+                 RUN_SERIAL ${ARG_SERIAL} ${weight}
                  ENVIRONMENT ${LIMITREE_TEST_ENVIRONMENT})
   set(script ${PROJECT_SOURCE_DIR}/cmake/discover_suites.cmake)
   add_custom_command(
