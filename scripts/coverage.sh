@@ -30,7 +30,8 @@ mkdir "$profiles"
 # A test that fails has run, too, so the table is printed in any case.
 failed=0
 LLVM_PROFILE_FILE=$profiles/%m.profraw \
-  ctest --preset coverage -LE 'lint|docs|install|tidy|abi' "$@" || failed=1
+  ctest --preset coverage --parallel "$(($(getconf _NPROCESSORS_ONLN) * 3))" \
+  -LE 'lint|docs|install|tidy|abi' "$@" || failed=1
 
 "$profdata" merge -o "$profiles/all" "$profiles"/*.profraw
 set --
