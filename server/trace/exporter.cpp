@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
 #include <span>
@@ -179,12 +178,10 @@ Duration to_unix() {
 // The data of the thread.
 class SpanExporter::Work {
  public:
-  Work(const TraceSettings& from, std::string sender,
-       std::function<void(const std::string&)> say)
+  Work(const TraceSettings& from, std::string sender, Say say)
       : settings(from),
         resource(std::move(sender)),
-        post_(make_http_post(from)),
-        say_(std::move(say)) {
+        sender_(from, "spans", std::move(say)) {
     batch_.reserve(kMaxBatch);
   }
 
@@ -223,9 +220,8 @@ class SpanExporter::Work {
   }
 
   bool send(Background::Signal& signal) {
-    const PostResult result = post();
-    // Nobody may be listening any more.
-    if (!signal.is_ending()) tell(result);
+    const PostResult result = sender_.send(
+        [this] { return writer->write(batch_, to_unix()); }, &signal);
     if (result.done) {
       attempts_ = 0;
       pause_ = Duration::zero();
@@ -242,37 +238,18 @@ class SpanExporter::Work {
     return false;
   }
 
-  PostResult post() {
-    try {
-      return post_(writer->write(batch_, to_unix()));
-    } catch (const std::exception& error) {
-      return {false, false, error.what()};
-    }
-  }
-
-  // Reports a change once.
-  void tell(const PostResult& result) {
-    if (result.done == works_) return;
-    works_ = result.done;
-    say_(works_ ? "spans are sent again"
-                : "cannot send spans: " + result.trouble);
-  }
-
-  const HttpPost post_;
-  const std::function<void(const std::string&)> say_;
+  SignalSender sender_;
   std::vector<Span> batch_;
   int attempts_ = 0;
   Duration pause_{};
   Monotonic next_attempt_{};
-  bool works_ = true;
   std::atomic<std::uint64_t> lost_{0};
 };
 
 SpanExporter::SpanExporter(const TraceSettings& settings, std::string resource,
-                           std::function<void(const std::string&)> say) {
-  check_otlp(settings);
-  work_ = std::make_shared<Work>(settings, std::move(resource), std::move(say));
-}
+                           std::function<void(const std::string&)> say)
+    : work_(std::make_shared<Work>(settings, std::move(resource),
+                                   std::move(say))) {}
 
 SpanExporter::~SpanExporter() = default;
 
