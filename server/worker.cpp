@@ -36,7 +36,6 @@ Worker::Worker(const Shared& shared, std::shared_ptr<Tracer> tracer)
       observer_(&loop_, std::move(tracer)),
       grpc_(&methods_, &loop_, &observer_),
       pages_(&decider_, &settings_->answers, &settings_->header_style),
-      descriptor_pages_(&decider_, &settings_->answers),
       limit_pages_(shared.put_limits, shared.token),
       http_(settings_->max_message_bytes),
       connections_(&loop_, &settings_->connection, shared.permits,
@@ -50,7 +49,6 @@ Worker::Worker(const Shared& shared, std::shared_ptr<Tracer> tracer)
   add_reflection(&DescriptorIndex::own(), &methods_);
   services_.add_to(&methods_);
   pages_.add_to(http_.handlers());
-  descriptor_pages_.add_to(http_.handlers());
   limit_pages_.add_to(http_.handlers());
   http_.handlers()->add("/healthcheck", HttpMethods::kGet,
                         [this](Exchange* exchange) { check_health(exchange); });

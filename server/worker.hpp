@@ -22,7 +22,6 @@
 #include "services/health.hpp"
 #include "trace/request_observer.hpp"
 #include "web/decision_pages.hpp"
-#include "web/descriptor_pages.hpp"
 #include "web/limit_pages.hpp"
 
 namespace limitree::server {
@@ -86,7 +85,6 @@ class Worker {
   RequestObserver observer_;
   GrpcServer grpc_;
   DecisionPages pages_;
-  DescriptorPages descriptor_pages_;
   LimitPages limit_pages_;
   HttpServer http_;
   ConnectionSet connections_;

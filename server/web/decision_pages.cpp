@@ -1,6 +1,7 @@
 #include "web/decision_pages.hpp"
 
 #include <cstddef>
+#include <utility>
 
 #include "net/text.hpp"
 #include "web/answers.hpp"
@@ -41,23 +42,33 @@ PathRequest::For use_of(const LimiterOperation& operation) {
   }
 }
 
-// "Bad Request: domain: must be a text".
+// /json tells errors as envoyproxy/ratelimit does: "Bad Request: domain: must
+// be a text".
 void refuse(Exchange* exchange, int status, const std::string& what) {
+  if (exchange->request().path().starts_with("/v1/")) {
+    return answer_problem(exchange, status, what);
+  }
   answer_text(exchange, status, std::string(reason_of(status)) + ": " + what);
 }
 
 }  // namespace
 
 void DecisionPages::add_to(HandlerTable* handlers) {
+  const auto add = [&](const std::string& folder, std::string_view name,
+                       Handler handler) {
+    handlers->add(folder + lower(name), HttpMethods::kPost, std::move(handler));
+  };
   for (const LimiterOperation& one : kLimiterOperations) {
-    handlers->add("/v1/" + lower(std::string_view(one.name)),
-                  HttpMethods::kPost,
-                  [this, &one](Exchange* exchange) { decide(one, exchange); });
+    add("/v1/", one.name,
+        [this, &one](Exchange* exchange) { decide(one, exchange); });
   }
   for (const HoldOperation& one : kHoldOperations) {
-    handlers->add("/v1/" + lower(std::string_view(one.name)),
-                  HttpMethods::kPost,
-                  [this, &one](Exchange* exchange) { settle(one, exchange); });
+    add("/v1/", one.name,
+        [this, &one](Exchange* exchange) { settle(one, exchange); });
+  }
+  for (const DescriptorOperation& one : kDescriptorOperations) {
+    add("/v1/descriptors/", one.name,
+        [this, &one](Exchange* exchange) { ask_about(one, exchange); });
   }
   handlers->add("/json", HttpMethods::kAny,
                 [this](Exchange* exchange) { ask(exchange); });
@@ -133,13 +144,30 @@ void DecisionPages::answer(ClientRequest* request,
   exchange->finish();
 }
 
-void DecisionPages::ask(Exchange* exchange) {
+bool DecisionPages::read_envoy(Exchange* exchange) {
   try {
     envoy_request_.read(exchange->request().body);
+    return true;
   } catch (const JsonError& error) {
-    return refuse(exchange, 400, error.what());
+    refuse(exchange, 400, error.what());
+    return false;
   }
-  decider_->ask(&envoy_request_, exchange, this);
+}
+
+void DecisionPages::ask(Exchange* exchange) {
+  if (read_envoy(exchange)) decider_->ask(&envoy_request_, exchange, this);
+}
+
+void DecisionPages::ask_about(const DescriptorOperation& operation,
+                              Exchange* exchange) {
+  if (!takes_json(exchange)) return;
+  if (operation.resets && !lets_change(exchange)) return;
+  if (!read_envoy(exchange)) return;
+  if (operation.resets) {
+    decider_->reset(envoy_request_, exchange, this);
+  } else {
+    decider_->ask(&envoy_request_, exchange, this, LIMITREE_ONLY_PEEKS);
+  }
 }
 
 void DecisionPages::answer(ClientRequest* request,

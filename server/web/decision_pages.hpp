@@ -11,8 +11,9 @@
 
 namespace limitree::server {
 
-// /v1: the limit tree over HTTP; and /json: Envoy's rate limit service, as
-// envoyproxy/ratelimit has it over HTTP.  Belongs to the thread of one loop.
+// /v1: the limit tree over HTTP; /json: Envoy's rate limit service, as
+// envoyproxy/ratelimit has it over HTTP; and /v1/descriptors: what else can be
+// asked about its limits.  Belongs to the thread of one loop.
 class DecisionPages final : public AnswerSink {
  public:
   // `style` is that of the header fields of /v1, one of
@@ -36,6 +37,9 @@ class DecisionPages final : public AnswerSink {
  private:
   void decide(const LimiterOperation& operation, Exchange* exchange);
   void settle(const HoldOperation& operation, Exchange* exchange);
+  void ask_about(const DescriptorOperation& operation, Exchange* exchange);
+  // Whether the request of Envoy can be taken; answers if not.
+  bool read_envoy(Exchange* exchange);
 
   Decider* decider_;
   const AnswerSettings* settings_;
