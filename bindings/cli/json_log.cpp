@@ -1,4 +1,4 @@
-#include "json_log.hpp"
+// Reads lines that are JSON objects.
 
 #include <array>
 #include <charconv>
@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 #include <utility>
+
+#include "log_values.hpp"
 
 namespace limitree::cli {
 

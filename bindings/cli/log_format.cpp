@@ -7,8 +7,7 @@
 
 #include "access_log.hpp"
 #include "failure.hpp"
-#include "json_log.hpp"
-#include "pattern_log.hpp"
+#include "log_values.hpp"
 
 namespace limitree::cli {
 
@@ -77,6 +76,12 @@ constexpr auto kCaddy = std::to_array<Preset>({
     {"request.headers.Referer", "referer"},
     {"request.headers.User-Agent", "user_agent"},
 });
+
+// Lines of the Application Load Balancer of AWS.
+constexpr std::string_view kAlbPattern =
+    "$type $time $elb $remote_addr_port $target_addr $t1 $t2 $t3 $status "
+    "$target_status $received_bytes $bytes \"$url_request\" "
+    "\"$http_user_agent\" ";
 
 template <typename Presets>
 std::vector<JsonKey> keys_of(const Presets& presets) {
@@ -154,14 +159,14 @@ std::unique_ptr<LogFormat> make_log_format(const std::string& name,
     throw UsageError("--field needs --format json, envoy or caddy");
   }
   if (name == "alb") {
-    return std::make_unique<PatternLog>(kAlbPattern, true, fields);
+    return make_pattern_log(kAlbPattern, true, fields);
   }
   if (name == "common" || name == "combined") {
     *fields = LogFields::common();
     return std::make_unique<AccessLog>();
   }
   if (name.find('$') != name.npos) {
-    return std::make_unique<PatternLog>(name, false, fields);
+    return make_pattern_log(name, false, fields);
   }
   throw UsageError(
       "--format '" + name +

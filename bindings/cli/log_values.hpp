@@ -1,12 +1,15 @@
-// Makes a request from the values of a line, for formats that name them.
+// Formats that name the values of a line, and how these make a request.
 
 #pragma once
 
 #include <array>
 #include <bitset>
 #include <cstddef>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "log_request.hpp"
 #include "log_time.hpp"
@@ -59,5 +62,23 @@ class LogValues {
   std::bitset<kSlotCount> set_;
   LogTime time_;
 };
+
+// The value of `key` goes to `slot`.  "client.ip" is the member "ip" of the
+// member "client", or the member "client.ip"; of an array, the first element
+// counts.
+struct JsonKey {
+  std::string key;
+  Slot slot;
+};
+
+// For lines that are JSON objects.  If a slot has several keys, the first that
+// a line has counts.
+std::unique_ptr<LogFormat> make_json_log(std::vector<JsonKey> keys);
+
+// For lines that a log_format of nginx describes, whose fields it adds to
+// *fields.  `open`: lines may go on.  Throws UsageError, with the column of the
+// mistake, if it is not a log_format.
+std::unique_ptr<LogFormat> make_pattern_log(std::string_view pattern, bool open,
+                                            LogFields* fields);
 
 }  // namespace limitree::cli

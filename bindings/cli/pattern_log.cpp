@@ -1,8 +1,16 @@
-#include "pattern_log.hpp"
+// Reads lines that a `log_format` of nginx describes:
+//
+//   $remote_addr - [$time_local] "$request" $status
+//
+// Each value ends where the text after its variable begins for the first time.
+// Within quotes, a quote after an odd number of backslashes is part of a value.
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "failure.hpp"
+#include "log_values.hpp"
 
 namespace limitree::cli {
 
@@ -36,7 +44,29 @@ std::string_view cut_name(std::string_view text, std::size_t* at) {
   return name;
 }
 
-}  // namespace
+class PatternLog : public LogFormat {
+ public:
+  PatternLog(std::string_view pattern, bool open, LogFields* fields);
+
+  std::optional<LineMistake> parse(std::string_view line,
+                                   LogRequest* request) override;
+
+ private:
+  struct Part {
+    std::string before;  // literal text
+    std::string name;
+    Slot slot;
+  };
+
+  void add_part(std::string_view name, std::string before, LogFields* fields);
+  LineMistake mistake(std::string reason, std::size_t at);
+
+  std::vector<Part> parts_;
+  std::string after_;  // literal text at the end
+  bool open_;
+  std::string reason_;
+  LogValues values_;
+};
 
 PatternLog::PatternLog(std::string_view pattern, bool open, LogFields* fields)
     : open_(open) {
@@ -125,6 +155,13 @@ std::optional<LineMistake> PatternLog::parse(std::string_view line,
   }
   if (!values_.finish(request)) return std::nullopt;
   return mistake("not a time", time_at);
+}
+
+}  // namespace
+
+std::unique_ptr<LogFormat> make_pattern_log(std::string_view pattern, bool open,
+                                            LogFields* fields) {
+  return std::make_unique<PatternLog>(pattern, open, fields);
 }
 
 }  // namespace limitree::cli
