@@ -15,14 +15,9 @@ namespace limitree::cli {
 
 namespace {
 
-std::string title(std::string_view text, const Terminal& terminal) {
-  return '\n' + terminal.paint(Colour::kBold, text) + '\n';
-}
-
-std::string omitted(std::size_t all, std::size_t shown) {
-  if (all <= shown) return {};
-  return "and " + count_text(static_cast<std::int64_t>(all - shown)) +
-         " more\n";
+std::string more_of(std::size_t all, std::size_t shown) {
+  return more_text(static_cast<std::int64_t>(all) -
+                   static_cast<std::int64_t>(shown));
 }
 
 std::string signed_text(std::int64_t change) {
@@ -41,10 +36,8 @@ void add_change(Cell label, std::int64_t before, std::int64_t after,
 
 Table changes_table(const char* label) {
   Table table;
-  table.add_column(label, Align::kLeft);
-  table.add_column("before", Align::kRight);
-  table.add_column("after", Align::kRight);
-  table.add_column("change", Align::kRight);
+  table.add_columns(Align::kLeft, {label});
+  table.add_columns(Align::kRight, {"before", "after", "change"});
   return table;
 }
 
@@ -105,8 +98,8 @@ std::string denials_text(const Findings& found, std::size_t top,
     add_change({printable(rows[i].first, terminal.utf8)}, rows[i].second.first,
                rows[i].second.second, &table);
   }
-  return title("limited or shadowed, by limit", terminal) +
-         table.text(terminal) + omitted(rows.size(), top);
+  return heading("limited or shadowed, by limit", terminal) +
+         table.text(terminal) + more_of(rows.size(), top);
 }
 
 std::string change_text(Outcome before, Outcome after) {
@@ -121,40 +114,35 @@ std::string by_limit_text(const Flips& flips, std::size_t top,
                           const Terminal& terminal) {
   const auto rows = flips.by_limit();
   Table table;
-  table.add_column("flips", Align::kRight);
-  table.add_column("change", Align::kLeft);
-  table.add_column("limit", Align::kLeft);
+  table.add_columns(Align::kRight, {"flips"});
+  table.add_columns(Align::kLeft, {"change", "limit"});
   for (std::size_t i = 0; i < std::min(rows.size(), top); ++i) {
     const auto& [limit, before, after] = rows[i].first;
     table.add_row({{count_text(rows[i].second)},
                    {change_text(before, after)},
                    {limit_text(limit, terminal)}});
   }
-  return title("decisions that flip, by limit", terminal) +
-         table.text(terminal) + omitted(rows.size(), top);
+  return heading("decisions that flip, by limit", terminal) +
+         table.text(terminal) + more_of(rows.size(), top);
 }
 
 std::string by_path_text(const Flips& flips, std::size_t top,
                          const Terminal& terminal) {
   Table table;
-  table.add_column("flips", Align::kRight);
-  table.add_column("path", Align::kLeft);
+  table.add_columns(Align::kRight, {"flips"});
+  table.add_columns(Align::kLeft, {"path"});
   for (const HeavyHitters::Caller& path : flips.paths().top(top)) {
     const std::string about = path.error == 0 ? "" : "<= ";
     table.add_row({{about + count_text(path.count)},
                    {printable(path.text, terminal.utf8)}});
   }
-  return title("by path", terminal) + table.text(terminal);
+  return heading("by path", terminal) + table.text(terminal);
 }
 
 std::string list_text(const Flips& flips, std::size_t top,
                       const Terminal& terminal) {
   Table table;
-  table.add_column("line", Align::kLeft);
-  table.add_column("time", Align::kLeft);
-  table.add_column("change", Align::kLeft);
-  table.add_column("limit", Align::kLeft);
-  table.add_column("path", Align::kLeft);
+  table.add_columns(Align::kLeft, {"line", "time", "change", "limit", "path"});
   const std::size_t shown = std::min(flips.list().size(), top);
   for (std::size_t i = 0; i < shown; ++i) {
     const Flip& flip = flips.list()[i];
@@ -166,7 +154,7 @@ std::string list_text(const Flips& flips, std::size_t top,
          {limit_text(flip.limit, terminal)},
          {printable(flip.path, terminal.utf8)}});
   }
-  return title("the first of them", terminal) + table.text(terminal);
+  return heading("the first of them", terminal) + table.text(terminal);
 }
 
 }  // namespace
@@ -181,9 +169,9 @@ std::string compare_text(const Findings& found, std::size_t top,
       totals_text(found, terminal) + lines_left_out(found, terminal) +
       denials_text(found, top, terminal);
   if (flips.total() == 0) {
-    return text + title("no decision flips", terminal);
+    return text + heading("no decision flips", terminal);
   }
-  text += title(flips_text(flips.total()), terminal);
+  text += heading(flips_text(flips.total()), terminal);
   if (top == 0) return text;
   return text + by_limit_text(flips, top, terminal) +
          by_path_text(flips, top, terminal) + list_text(flips, top, terminal);

@@ -11,7 +11,7 @@
 #include "failure.hpp"
 #include "line_reader.hpp"
 #include "log_format.hpp"
-#include "terminal.hpp"
+#include "table.hpp"
 
 namespace limitree::cli {
 
@@ -43,6 +43,48 @@ void refuse_double_input(const std::vector<std::string>& logs, int others) {
   if (from_stdin > 1) {
     throw UsageError("standard input can be read only once; name the logs");
   }
+}
+
+std::string summary_text(const LogSummary& summary) {
+  std::string text = count_text(summary.lines) + " lines";
+  if (summary.lines == summary.bad) return text;
+  const std::int64_t span_s = summary.last.unix_s - summary.first.unix_s;
+  return text + ", " + date_time_text(summary.first) + " to " +
+         date_time_text(summary.last) + " (" +
+         duration_text(span_s * kSecondNs) + ")";
+}
+
+std::string notes_text(std::string_view title, std::int64_t count,
+                       const std::vector<LineNote>& notes,
+                       const Terminal& terminal) {
+  if (notes.empty()) return {};
+  std::string text = heading(title, terminal);
+  for (const LineNote& note : notes) {
+    const std::string file = note.file == "-" ? "standard input" : note.file;
+    text += "  " + printable(file, terminal.utf8) + ':' +
+            std::to_string(note.line) + ": " +
+            printable(note.reason, terminal.utf8) + '\n';
+  }
+  return text +
+         indented(more_text(count - static_cast<std::int64_t>(notes.size())));
+}
+
+std::int64_t lines_per_second(std::int64_t lines, double seconds) {
+  return static_cast<std::int64_t>(static_cast<double>(lines) /
+                                   std::max(seconds, 1e-9));
+}
+
+std::string speed_text(const char* done, std::int64_t lines, double seconds,
+                       const Terminal& terminal) {
+  if (lines == 0) return {};
+  // Microseconds would suggest a precision that nobody needs.
+  const auto took_ns = static_cast<std::int64_t>(seconds * 1e3) * 1'000'000;
+  return '\n' +
+         terminal.paint(
+             Colour::kDim,
+             std::string(done) + " in " + duration_text(took_ns) + ", " +
+                 count_text(lines_per_second(lines, seconds)) + " lines/s") +
+         '\n';
 }
 
 LogReader::LogReader(const LogOptions& options)

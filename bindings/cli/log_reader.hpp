@@ -50,6 +50,12 @@ std::string notes_text(std::string_view title, std::int64_t count,
                        const std::vector<LineNote>& notes,
                        const Terminal& terminal);
 
+// How long that took, such as "replayed in 1.5s, 20,000 lines/s"; nothing
+// without lines.
+std::string speed_text(const char* done, std::int64_t lines, double seconds,
+                       const Terminal& terminal);
+std::int64_t lines_per_second(std::int64_t lines, double seconds);
+
 class LogReader {
  public:
   // Throws UsageError.

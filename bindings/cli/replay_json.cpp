@@ -94,7 +94,6 @@ Json time_json(const ReplayResult& result, CivilTime time) {
 }
 
 Json result_json(const ReplayResult& result, std::size_t top) {
-  const double seconds = std::max(result.seconds, 1e-9);
   return {
       {"lines", result.lines},
       {"bytes", result.bytes},
@@ -118,8 +117,7 @@ Json result_json(const ReplayResult& result, std::size_t top) {
       {"evictions", result.store["evictions"]},
       {"forgotten_limited", result.store["forgotten_limited"]},
       {"seconds", result.seconds},
-      {"lines_per_second",
-       static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds)},
+      {"lines_per_second", lines_per_second(result.lines, result.seconds)},
   };
 }
 

@@ -17,31 +17,11 @@ namespace {
 constexpr std::int64_t kMinute = 60;
 constexpr std::int64_t kDayS = 86'400;
 
-std::string heading(std::string_view text, const Terminal& terminal) {
-  return '\n' + terminal.paint(Colour::kBold, text) + '\n';
-}
-
-std::string indented(const std::string& text) {
-  std::string lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at) + 1;
-    lines += "  " + text.substr(at, end - at);
-    at = end;
-  }
-  return lines;
-}
-
-// "and 3 more"
-std::string and_more(std::int64_t count) {
-  return count <= 0 ? "" : "  and " + count_text(count) + " more\n";
-}
-
 std::string summary(const ReplayResult& result, const Terminal& terminal) {
   Table table;
-  table.add_column("", Align::kLeft);
-  table.add_column("", Align::kRight);
-  table.add_column("", Align::kRight);
-  table.add_column("", Align::kLeft);
+  table.add_columns(Align::kLeft, {""});
+  table.add_columns(Align::kRight, {"", ""});
+  table.add_columns(Align::kLeft, {""});
   const auto add = [&](Cell label, std::int64_t count, std::int64_t of,
                        std::string remark) {
     table.add_row({std::move(label),
@@ -80,11 +60,9 @@ std::string limits_text(const ReplayResult& result, std::size_t top,
       static_cast<std::int64_t>(limits.size()) - static_cast<std::int64_t>(top);
   limits.resize(std::min(limits.size(), top));
   Table table;
-  table.add_column("limited", Align::kRight);
-  table.add_column("shadowed", Align::kRight);
-  table.add_column("near limit", Align::kRight);
-  table.add_column("allowed", Align::kRight);
-  table.add_column("limit", Align::kLeft);
+  table.add_columns(Align::kRight,
+                    {"limited", "shadowed", "near limit", "allowed"});
+  table.add_columns(Align::kLeft, {"limit"});
   for (const Counters& limit : limits) {
     const std::int64_t limited = limit["limited"];
     const std::int64_t shadowed = limit["shadow_limited"];
@@ -97,7 +75,7 @@ std::string limits_text(const ReplayResult& result, std::size_t top,
          {printable(limit.label, terminal.utf8)}});
   }
   return heading("by limit", terminal) + indented(table.text(terminal)) +
-         and_more(more);
+         indented(more_text(more));
 }
 
 std::string callers_text(const ReplayResult& result, std::size_t top,
@@ -105,8 +83,8 @@ std::string callers_text(const ReplayResult& result, std::size_t top,
   const std::vector<HeavyHitters::Caller> callers = result.callers.top(top);
   if (callers.empty()) return {};
   Table table;
-  table.add_column("limited", Align::kRight);
-  table.add_column("caller", Align::kLeft);
+  table.add_columns(Align::kRight, {"limited"});
+  table.add_columns(Align::kLeft, {"caller"});
   for (const HeavyHitters::Caller& caller : callers) {
     const std::string about = caller.error == 0 ? "" : "<= ";
     table.add_row({{about + count_text(caller.count), Colour::kRed},
@@ -169,12 +147,11 @@ std::string histogram_text(const ReplayResult& result,
                              : terminal.width < 80 ? 20
                                                    : 42;
   Table table;
-  table.add_column(offset_text(result.first), Align::kLeft);
-  table.add_column("requests", Align::kRight);
-  table.add_column("limited", Align::kRight);
-  table.add_column(std::string(terminal.utf8 ? "\u2588" : "#") + " allowed  " +
-                       (terminal.utf8 ? "\u2592" : "x") + " limited",
-                   Align::kLeft);
+  table.add_columns(Align::kLeft, {offset_text(result.first)});
+  table.add_columns(Align::kRight, {"requests", "limited"});
+  const std::string bars =
+      terminal.utf8 ? "\u2588 allowed  \u2592 limited" : "# allowed  x limited";
+  table.add_columns(Align::kLeft, {bars});
   CivilTime time = result.first;
   time.unix_s = histogram.begin_unix_s();
   for (const Histogram::Bin& bin : histogram.bins()) {
@@ -188,21 +165,6 @@ std::string histogram_text(const ReplayResult& result,
   const std::string width = duration_text(histogram.bin_seconds() * kSecondNs);
   return heading("over time, " + width + " each", terminal) +
          indented(table.text(terminal));
-}
-
-std::string speed_text(const ReplayResult& result, const Terminal& terminal) {
-  if (result.lines == 0) return {};
-  const double seconds = std::max(result.seconds, 1e-9);
-  const auto took_ns = static_cast<std::int64_t>(seconds * 1e9);
-  const auto lines_per_s =
-      static_cast<std::int64_t>(static_cast<double>(result.lines) / seconds);
-  // Microseconds would suggest a precision that nobody needs.
-  const std::int64_t shown_ns = took_ns - took_ns % 1'000'000;
-  return '\n' +
-         terminal.paint(Colour::kDim, "replayed in " + duration_text(shown_ns) +
-                                          ", " + count_text(lines_per_s) +
-                                          " lines/s") +
-         '\n';
 }
 
 }  // namespace
@@ -227,7 +189,8 @@ std::string replay_text(const ReplayResult& result, std::size_t top,
          notes_text("skipped", result.skipped, result.skipped_notes, terminal) +
          limits_text(result, top, terminal) +
          callers_text(result, top, terminal) +
-         histogram_text(result, terminal) + speed_text(result, terminal);
+         histogram_text(result, terminal) +
+         speed_text("replayed", result.lines, result.seconds, terminal);
 }
 
 }  // namespace limitree::cli

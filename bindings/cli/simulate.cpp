@@ -125,9 +125,8 @@ Simulated simulate(const Kind& kind, const Simulation& simulation) {
 
 void print_table(const Simulation& simulation) {
   Table table;
-  table.add_column("algorithm", Align::kLeft);
-  table.add_column("admitted", Align::kRight);
-  table.add_column("most in a period", Align::kRight);
+  table.add_columns(Align::kLeft, {"algorithm"});
+  table.add_columns(Align::kRight, {"admitted", "most in a period"});
   for (const Simulated& one : simulation.algorithms) {
     table.add_row({{one.name},
                    {std::to_string(one.admitted_ns.size())},

@@ -188,10 +188,8 @@ struct Comparison {
 
 void print_comparison(const SimulateOptions& options, const Comparison& both) {
   Table table;
-  table.add_column("", Align::kLeft);
-  table.add_column("admitted", Align::kRight);
-  table.add_column("round trips", Align::kRight);
-  table.add_column("per request", Align::kRight);
+  table.add_columns(Align::kLeft, {""});
+  table.add_columns(Align::kRight, {"admitted", "round trips", "per request"});
   const auto row = [&](const std::string& name, const Bin& total) {
     table.add_row({{name},
                    {count_text(total.admitted)},

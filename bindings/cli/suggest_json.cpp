@@ -82,7 +82,6 @@ std::string suggest_json(const SuggestResult& result) {
         {{"file", note.file}, {"line", note.line}, {"reason", note.reason}});
   }
   const bool any = result.log.lines != result.log.bad;
-  const double seconds = std::max(result.seconds, 1e-9);
   Object all = {
       {"lines", result.log.lines},
       {"bytes", result.log.bytes},
@@ -96,9 +95,7 @@ std::string suggest_json(const SuggestResult& result) {
       {"paths", std::move(paths)},
       {"limits", suggested_yaml(result)},
       {"seconds", result.seconds},
-      {"lines_per_second",
-       static_cast<std::int64_t>(static_cast<double>(result.log.lines) /
-                                 seconds)},
+      {"lines_per_second", lines_per_second(result.log.lines, result.seconds)},
   };
   // A log may contain bytes that are not UTF-8; JSON must not.
   return all.dump(-1, ' ', false, Object::error_handler_t::replace) + '\n';

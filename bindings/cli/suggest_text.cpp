@@ -15,20 +15,6 @@ namespace {
 // How many candidates of a period are shown.
 constexpr std::size_t kMaxShown = 5;
 
-std::string subheading(std::string_view text, const Terminal& terminal) {
-  return "\n  " + terminal.paint(Colour::kBold, text) + '\n';
-}
-
-std::string inset(const std::string& text) {
-  std::string lines;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    lines += "    " + text.substr(at, end - at);
-    at = end;
-  }
-  return lines;
-}
-
 std::string plural(std::int64_t count, const char* noun) {
   return count_text(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
@@ -65,9 +51,9 @@ std::string order_text(const LogSummary& log) {
 
 std::string use_text(const Suggestion& suggestion, const Terminal& terminal) {
   Table table;
-  table.add_column("period", Align::kRight);
+  table.add_columns(Align::kRight, {"period"});
   for (const char* const name : {"p50", "p90", "p99", "p99.9", "most"}) {
-    table.add_column(name, Align::kRight);
+    table.add_columns(Align::kRight, {name});
   }
   for (const PeriodUse& use : suggestion.periods) {
     table.add_row({{duration_text(use.period_ns)},
@@ -77,8 +63,8 @@ std::string use_text(const Suggestion& suggestion, const Terminal& terminal) {
                    {count_text(use.p999)},
                    {count_text(use.most)}});
   }
-  return subheading("requests of a caller in its busiest period", terminal) +
-         inset(table.text(terminal));
+  return heading("requests of a caller in its busiest period", terminal, 2) +
+         indented(table.text(terminal), 4);
 }
 
 // The candidates of a period that say something: the last that limit callers,
@@ -96,12 +82,8 @@ std::pair<std::size_t, std::size_t> shown(
 std::string outcomes_text(const Suggestion& suggestion, std::int64_t share,
                           const Terminal& terminal) {
   Table table;
-  table.add_column("limit", Align::kRight);
-  table.add_column("callers", Align::kRight);
-  table.add_column("", Align::kRight);
-  table.add_column("requests", Align::kRight);
-  table.add_column("", Align::kRight);
-  table.add_column("burst for " + share_text(share), Align::kRight);
+  table.add_columns(Align::kRight, {"limit", "callers", "", "requests", "",
+                                    "burst for " + share_text(share)});
   for (const PeriodUse& use : suggestion.periods) {
     const std::pair<std::size_t, std::size_t> range = shown(use.outcomes);
     for (std::size_t i = range.first; i < range.second; ++i) {
@@ -115,16 +97,14 @@ std::string outcomes_text(const Suggestion& suggestion, std::int64_t share,
            {outcome.burst ? count_text(*outcome.burst) : "-"}});
     }
   }
-  return subheading("limited by", terminal) + inset(table.text(terminal));
+  return heading("limited by", terminal, 2) + indented(table.text(terminal), 4);
 }
 
 std::string proposals_text(const Suggestion& suggestion, std::int64_t share,
                            const Terminal& terminal) {
   Table table;
-  table.add_column("limit", Align::kRight);
-  table.add_column("burst", Align::kRight);
-  table.add_column("callers limited", Align::kRight);
-  table.add_column("", Align::kLeft);
+  table.add_columns(Align::kRight, {"limit", "burst", "callers limited"});
+  table.add_columns(Align::kLeft, {""});
   for (const PeriodUse& use : suggestion.periods) {
     if (!use.proposal) continue;
     table.add_row(
@@ -133,11 +113,10 @@ std::string proposals_text(const Suggestion& suggestion, std::int64_t share,
          {count_text(use.proposal->callers_limited)},
          {&use == &suggestion.periods[suggestion.chosen] ? "suggested" : ""}});
   }
-  return subheading("to limit at most " + share_text(share) +
-                        " of the callers: " +
-                        plural(suggestion.allowed_callers, "caller"),
-                    terminal) +
-         inset(table.text(terminal));
+  return heading("to limit at most " + share_text(share) + " of the callers: " +
+                     plural(suggestion.allowed_callers, "caller"),
+                 terminal, 2) +
+         indented(table.text(terminal), 4);
 }
 
 std::string outliers_text(const Suggestion& suggestion,
@@ -145,10 +124,10 @@ std::string outliers_text(const Suggestion& suggestion,
   if (suggestion.outliers.empty()) return {};
   const PeriodUse& use = suggestion.periods[suggestion.chosen];
   Table table;
-  table.add_column("requests", Align::kRight);
-  table.add_column("in a busy " + duration_text(use.period_ns), Align::kRight);
-  table.add_column("burst needed", Align::kRight);
-  table.add_column("caller", Align::kLeft);
+  table.add_columns(Align::kRight,
+                    {"requests", "in a busy " + duration_text(use.period_ns),
+                     "burst needed"});
+  table.add_columns(Align::kLeft, {"caller"});
   for (const Outlier& outlier : suggestion.outliers) {
     table.add_row({{count_text(outlier.requests)},
                    {count_text(outlier.busiest)},
@@ -159,9 +138,8 @@ std::string outliers_text(const Suggestion& suggestion,
   }
   const auto more = suggestion.outlier_count -
                     static_cast<std::int64_t>(suggestion.outliers.size());
-  return subheading("callers that stand out", terminal) +
-         inset(table.text(terminal)) +
-         (more == 0 ? "" : "    and " + count_text(more) + " more\n");
+  return heading("callers that stand out", terminal, 2) +
+         indented(table.text(terminal), 4) + indented(more_text(more), 4);
 }
 
 std::string one_text(const Suggestion& suggestion, std::int64_t share,
@@ -203,16 +181,8 @@ std::string suggest_text(const SuggestResult& result,
   }
   const std::string limits = suggested_yaml(result);
   if (limits.empty()) return text + "\nno limits to suggest\n";
-  text += '\n' + terminal.paint(Colour::kBold, "limits.yaml") + '\n' + limits;
-  const double seconds = std::max(result.seconds, 1e-9);
-  const auto lines_per_s = static_cast<std::int64_t>(
-      static_cast<double>(result.log.lines) / seconds);
-  const auto shown_ns = static_cast<std::int64_t>(seconds * 1e3) * 1'000'000;
-  return text + '\n' +
-         terminal.paint(Colour::kDim, "done in " + duration_text(shown_ns) +
-                                          ", " + count_text(lines_per_s) +
-                                          " lines/s") +
-         '\n';
+  return text + heading("limits.yaml", terminal) + limits +
+         speed_text("done", result.log.lines, result.seconds, terminal);
 }
 
 }  // namespace limitree::cli

@@ -13,12 +13,14 @@ constexpr std::size_t kGroupGap = 4;
 
 }  // namespace
 
-void Table::add_column(std::string heading, Align align) {
-  const bool begins_group =
-      !groups_.empty() && groups_.back().first == columns_.size();
-  const std::size_t gap = columns_.empty() ? 0 : begins_group ? kGroupGap : 2;
-  const std::size_t width = display_width(heading);
-  columns_.push_back({std::move(heading), align, width, gap});
+void Table::add_columns(Align align,
+                        std::initializer_list<std::string> headings) {
+  for (const std::string& heading : headings) {
+    const bool begins_group =
+        !groups_.empty() && groups_.back().first == columns_.size();
+    const std::size_t gap = columns_.empty() ? 0 : begins_group ? kGroupGap : 2;
+    columns_.push_back({heading, align, display_width(heading), gap});
+  }
 }
 
 void Table::add_group(std::string title, std::size_t columns) {
@@ -101,6 +103,26 @@ std::string Table::line(const std::vector<Cell>& cells,
   }
   line.erase(line.find_last_not_of(' ') + 1);
   return line + '\n';
+}
+
+std::string heading(std::string_view text, const Terminal& terminal,
+                    std::size_t blanks) {
+  return '\n' + std::string(blanks, ' ') + terminal.paint(Colour::kBold, text) +
+         '\n';
+}
+
+std::string indented(const std::string& lines, std::size_t blanks) {
+  std::string text;
+  for (std::size_t at = 0; at < lines.size();) {
+    const std::size_t end = lines.find('\n', at) + 1;
+    text.append(blanks, ' ').append(lines, at, end - at);
+    at = end;
+  }
+  return text;
+}
+
+std::string more_text(std::int64_t count) {
+  return count <= 0 ? "" : "and " + count_text(count) + " more\n";
 }
 
 }  // namespace limitree::cli

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "terminal.hpp"
@@ -19,7 +22,7 @@ struct Cell {
 
 class Table {
  public:
-  void add_column(std::string heading, Align align);
+  void add_columns(Align align, std::initializer_list<std::string> headings);
 
   // Puts `title` above the next `columns` columns that are added.
   void add_group(std::string title, std::size_t columns);
@@ -59,5 +62,15 @@ class Table {
   std::vector<Group> groups_;
   std::vector<std::vector<Cell>> rows_;
 };
+
+// What stands around tables.
+
+// A line of its own, after an empty one.
+std::string heading(std::string_view text, const Terminal& terminal,
+                    std::size_t blanks = 0);
+// Puts blanks before each line.  REQUIRES: the last one ends as all do.
+std::string indented(const std::string& lines, std::size_t blanks = 2);
+// "and 3 more"; nothing for 0 or less.
+std::string more_text(std::int64_t count);
 
 }  // namespace limitree::cli

@@ -163,15 +163,14 @@ std::string maybe_rate(const std::optional<double>& rate) {
 
 Table limits_table(const View& view, const TopOptions& options, bool utf8) {
   Table table;
-  table.add_column("limit", Align::kLeft);
+  table.add_columns(Align::kLeft, {"limit"});
   if (!options.server.empty()) {
     for (const char* name : {"limited/s", "in shadow/s", "allowed/s"}) {
-      table.add_column(name, Align::kRight);
+      table.add_columns(Align::kRight, {name});
     }
   }
   if (!options.limits.empty()) {
-    table.add_column("at the limit", Align::kRight);
-    table.add_column("in use", Align::kRight);
+    table.add_columns(Align::kRight, {"at the limit", "in use"});
   }
   for (const View::Limit& limit : view.limits) {
     std::vector<Cell> cells = {{printable(limit.name, utf8)}};
@@ -195,10 +194,8 @@ Table limits_table(const View& view, const TopOptions& options, bool utf8) {
 
 Table buckets_table(const View& view, bool utf8) {
   Table table;
-  table.add_column("caller", Align::kLeft);
-  table.add_column("limit", Align::kLeft);
-  table.add_column("left", Align::kRight);
-  table.add_column("full again in", Align::kRight);
+  table.add_columns(Align::kLeft, {"caller", "limit"});
+  table.add_columns(Align::kRight, {"left", "full again in"});
   for (const SampledBucket* const one : view.buckets) {
     table.add_row(
         {{printable(one->caller, utf8)},
@@ -212,9 +209,8 @@ Table buckets_table(const View& view, bool utf8) {
 
 Table denied_table(const View& view, bool utf8) {
   Table table;
-  table.add_column("denied caller", Align::kLeft);
-  table.add_column("limited", Align::kRight);
-  table.add_column("in shadow", Align::kRight);
+  table.add_columns(Align::kLeft, {"denied caller"});
+  table.add_columns(Align::kRight, {"limited", "in shadow"});
   for (const View::Denied& one : view.denied) {
     table.add_row({{printable(one.caller, utf8)},
                    {count_text(one.limited)},

@@ -114,9 +114,7 @@ void add_level_cells(const limitree_level& level, std::vector<Cell>* row) {
 }
 
 void add_level_columns(Table* table) {
-  table->add_column("left", Align::kRight);
-  table->add_column("retry", Align::kRight);
-  table->add_column("reset", Align::kRight);
+  table->add_columns(Align::kRight, {"left", "retry", "reset"});
 }
 
 // The columns of an attempt in both tables.
@@ -126,10 +124,9 @@ struct View {
 };
 
 void add_attempt_columns(std::string response, View view, Table* table) {
-  table->add_column("#", Align::kRight);
-  if (view.with_time) table->add_column("at", Align::kRight);
-  table->add_column("answer", Align::kLeft);
-  table->add_column(std::move(response), Align::kLeft);
+  table->add_columns(Align::kRight, {"#"});
+  if (view.with_time) table->add_columns(Align::kRight, {"at"});
+  table->add_columns(Align::kLeft, {"answer", std::move(response)});
 }
 
 std::vector<Cell> attempt_cells(std::size_t index, const Attempt& made,
@@ -176,7 +173,7 @@ Table long_table(const std::vector<Attempt>& attempts, View view) {
   return table;
 }
 
-std::string heading(const TryStep& step, const Terminal& terminal) {
+std::string step_heading(const TryStep& step, const Terminal& terminal) {
   std::string text;
   for (const std::string& segment : step.path) {
     if (!text.empty()) text += ' ';
@@ -223,7 +220,7 @@ int run(const TryOptions& options) {
       table = long_table(attempts, view);
     }
     if (!text.empty()) text += '\n';
-    text += heading(step, terminal) + table.text(terminal);
+    text += step_heading(step, terminal) + table.text(terminal);
   }
   print(text);
   return kExitOk;
