@@ -16,47 +16,50 @@ std::array<OtlpSettings*, 2> signals_of(ServeSettings* settings) {
   return {&settings->trace, &settings->metrics};
 }
 
-// A target in the settings of each signal.
+// OTEL_EXPORTER_OTLP_<end> is for each signal; OTEL_EXPORTER_OTLP_TRACES_<end>,
+// for one, counts before it.
+std::string variable_for(const OtlpSettings& one, const std::string& end) {
+  return "OTEL_EXPORTER_OTLP_" + upper(one.signal) + '_' + end;
+}
+
+std::string variables_for(const std::string& end) {
+  return "OTEL_EXPORTER_OTLP_" + end + ' ' +
+         variable_for(TraceSettings(), end) + ' ' +
+         variable_for(MetricSettings(), end);
+}
+
+// In the variables of OpenTelemetry, times are milliseconds.
+void set_time(const OptionValue& value, Duration* time) {
+  if (!value.is_original) return set_target(value, kDuration, time);
+  std::size_t count = 0;
+  set_target(value, number_kind(3'600'000), &count);
+  *time = static_cast<std::int64_t>(count) * kMillisecond;
+}
+
+void set_field(const OptionValue& value, std::string* text) {
+  *text = value.text();
+}
+void set_field(const OptionValue& value, Duration* time) {
+  set_time(value, time);
+}
+
+// A field in the settings of each signal, unless the variable is for one.
 template <auto kMember>
-Target for_signals(ServeSettings* settings, const ValueKind& kind = {}) {
-  return [settings, kind](const OptionValue& value) {
-    for (OtlpSettings* const one : signals_of(settings)) {
-      set_target(value, kind, &(one->*kMember));
+Target for_signals(ServeSettings* settings) {
+  return [signals = signals_of(settings)](const OptionValue& value) {
+    for (std::size_t i = 0; i < signals.size(); ++i) {
+      const std::string others = variable_for(*signals[1 - i], "");
+      if (value.is_original && value.place.starts_with(others)) continue;
+      set_field(value, &(signals[i]->*kMember));
     }
   };
 }
 
-// OTEL_EXPORTER_OTLP_<end> is for each signal; OTEL_EXPORTER_OTLP_TRACES_<end>,
-// for one, counts before it.
-std::array<std::string, 2> variables_of(const OtlpSettings& one,
-                                        const std::string& end) {
-  const std::string begin = "OTEL_EXPORTER_OTLP_";
-  return {begin + end, begin + upper(one.signal) + '_' + end};
-}
-
-template <auto kMember>
-void read_signals(const char* end, EnvironmentReader* reader,
-                  ServeSettings* settings) {
+void read_headers_files(EnvironmentReader* reader, ServeSettings* settings) {
   for (OtlpSettings* const one : signals_of(settings)) {
-    for (const std::string& name : variables_of(*one, end)) {
-      reader->set(name, &(one->*kMember));
-    }
-  }
-}
-
-// Milliseconds.
-void read_milliseconds(const std::string& name, EnvironmentReader* reader,
-                       Duration* time) {
-  std::size_t count = 0;
-  if (reader->set(name, &count, number_kind(3'600'000))) {
-    *time = static_cast<std::int64_t>(count) * kMillisecond;
-  }
-}
-
-void read_timeouts(EnvironmentReader* reader, ServeSettings* settings) {
-  for (OtlpSettings* const one : signals_of(settings)) {
-    for (const std::string& name : variables_of(*one, "TIMEOUT")) {
-      read_milliseconds(name, reader, &one->timeout);
+    for (const std::string& name : {std::string("OTEL_EXPORTER_OTLP_HEADERS"),
+                                    variable_for(*one, "HEADERS")}) {
+      if (auto file = reader->file_of(name)) one->headers_file = *file;
     }
   }
 }
@@ -100,9 +103,8 @@ void read_metrics(EnvironmentReader* reader, ServeSettings* settings) {
     reader->warn(std::string(kTemporality) + ": sums are always cumulative");
   }
   std::string protocol = "http/protobuf";
-  for (const std::string& name : variables_of(*metrics, "PROTOCOL")) {
-    reader->set(name, &protocol);
-  }
+  reader->set("OTEL_EXPORTER_OTLP_PROTOCOL", &protocol);
+  reader->set("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", &protocol);
   if (protocol == "http/protobuf") return;
   reader->warn(
       "OTEL_EXPORTER_OTLP_PROTOCOL: metrics are sent by http/protobuf only; "
@@ -130,63 +132,27 @@ std::vector<Option> otlp_options(ServeSettings* s) {
        [metrics](const OptionValue& value) { set_endpoint(value, metrics); },
        read_metrics},
       {kCollector, "--otlp-metrics-interval", kDuration,
-       "OTEL_METRIC_EXPORT_INTERVAL", "how often that is sent",
-       &metrics->interval,
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_milliseconds("OTEL_METRIC_EXPORT_INTERVAL", reader,
-                           &settings->metrics.interval);
+       "OTEL_METRIC_EXPORT_INTERVAL", "how often that is sent (1m)",
+       [metrics](const OptionValue& value) {
+         set_time(value, &metrics->interval);
        }},
       {kCollector, "--otlp-headers", secret(text_kind("FIELDS")),
-       "OTEL_EXPORTER_OTLP_HEADERS OTEL_EXPORTER_OTLP_TRACES_HEADERS "
-       "OTEL_EXPORTER_OTLP_METRICS_HEADERS",
-       "fields for both: NAME=VALUE,NAME=VALUE",
-       for_signals<&OtlpSettings::headers>(s, secret(text_kind("FIELDS"))),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_signals<&OtlpSettings::headers>("HEADERS", reader, settings);
-       }},
+       variables_for("HEADERS"), "fields for both: NAME=VALUE,NAME=VALUE",
+       for_signals<&OtlpSettings::headers>(s)},
       // Not by file_option(): for two signals, as all these.
-      {kCollector, "--otlp-headers-file", kFile,
-       "OTEL_EXPORTER_OTLP_HEADERS_FILE OTEL_EXPORTER_OTLP_TRACES_HEADERS_FILE "
-       "OTEL_EXPORTER_OTLP_METRICS_HEADERS_FILE",
+      {kCollector, "--otlp-headers-file", kFile, variables_for("HEADERS_FILE"),
        "the same in a file, which is read each time",
-       for_signals<&OtlpSettings::headers_file>(s),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         for (OtlpSettings* const one : signals_of(settings)) {
-           for (const std::string& name : variables_of(*one, "HEADERS")) {
-             if (auto file = reader->file_of(name)) one->headers_file = *file;
-           }
-         }
-       }},
-      {kCollector, "--otlp-timeout", kDuration,
-       "OTEL_EXPORTER_OTLP_TIMEOUT OTEL_EXPORTER_OTLP_TRACES_TIMEOUT "
-       "OTEL_EXPORTER_OTLP_METRICS_TIMEOUT",
-       "time for sending once (10s)",
-       for_signals<&OtlpSettings::timeout>(s, kDuration), read_timeouts},
-      {kCollector, "--otlp-ca", kFile,
-       "OTEL_EXPORTER_OTLP_CERTIFICATE OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE "
-       "OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE",
+       for_signals<&OtlpSettings::headers_file>(s), read_headers_files},
+      {kCollector, "--otlp-timeout", kDuration, variables_for("TIMEOUT"),
+       "time for sending once (10s)", for_signals<&OtlpSettings::timeout>(s)},
+      {kCollector, "--otlp-ca", kFile, variables_for("CERTIFICATE"),
        "who signs the certificate (those of the system)",
-       for_signals<&OtlpSettings::ca_file>(s),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_signals<&OtlpSettings::ca_file>("CERTIFICATE", reader, settings);
-       }},
-      {kCollector, "--otlp-cert", kFile,
-       "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE "
-       "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE "
-       "OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE",
+       for_signals<&OtlpSettings::ca_file>(s)},
+      {kCollector, "--otlp-cert", kFile, variables_for("CLIENT_CERTIFICATE"),
        "a certificate for the collector",
-       for_signals<&OtlpSettings::cert_file>(s),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_signals<&OtlpSettings::cert_file>("CLIENT_CERTIFICATE", reader,
-                                                settings);
-       }},
-      {kCollector, "--otlp-key", kFile,
-       "OTEL_EXPORTER_OTLP_CLIENT_KEY OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY "
-       "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",
-       "its key", for_signals<&OtlpSettings::key_file>(s),
-       [](EnvironmentReader* reader, ServeSettings* settings) {
-         read_signals<&OtlpSettings::key_file>("CLIENT_KEY", reader, settings);
-       }},
+       for_signals<&OtlpSettings::cert_file>(s)},
+      {kCollector, "--otlp-key", kFile, variables_for("CLIENT_KEY"), "its key",
+       for_signals<&OtlpSettings::key_file>(s)},
       {kCollector, "--otlp-attributes", text_kind("FIELDS"),
        "OTEL_RESOURCE_ATTRIBUTES", "what else they say of this process",
        &s->resource.attributes},
