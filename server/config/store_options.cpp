@@ -4,9 +4,8 @@
 #include <iterator>
 #include <string>
 
-#include "config/memcache_variables.hpp"
 #include "config/options.hpp"
-#include "config/redis_variables.hpp"
+#include "config/store_variables.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
 

@@ -1,4 +1,4 @@
-#include "config/redis_variables.hpp"
+#include "config/store_variables.hpp"
 
 #include <algorithm>
 #include <string>
@@ -20,6 +20,26 @@ std::string url_encoded(std::string_view text) {
     return is_letter(one) || is_digit(one) || one == '-' || one == '_' ||
            one == '.';
   });
+}
+
+// Adds an option of the library with the text of the variable, if it is set.
+void copy_option(const std::string& name, const char* option,
+                 EnvironmentReader* reader, Pairs* options) {
+  if (const auto text = reader->text(name)) {
+    reader->add_option(name, option, *text, options);
+  }
+}
+
+// `system` is "REDIS".
+void read_certificates(const std::string& system, EnvironmentReader* reader,
+                       Pairs* options) {
+  copy_option(system + "_TLS_CACERT", "tls_ca_file", reader, options);
+  copy_option(system + "_TLS_CLIENT_CERT", "tls_cert_file", reader, options);
+  copy_option(system + "_TLS_CLIENT_KEY", "tls_key_file", reader, options);
+  const std::string skip = system + "_TLS_SKIP_HOSTNAME_VERIFICATION";
+  if (reader->is_on(skip)) {
+    reader->add_option(skip, "tls_verify", "authority", options);
+  }
 }
 
 struct Login {
@@ -69,7 +89,7 @@ class RedisReader {
       if (type == 1) read_sentinel();
       store_.url.insert(0, tls_ ? "rediss" : "redis");
     }
-    if (tls_) read_tls();
+    if (tls_) read_certificates("REDIS", &reader_, &store_.options);
     return std::move(store_);
   }
 
@@ -148,18 +168,6 @@ class RedisReader {
     }
   }
 
-  void read_tls() {
-    copy("REDIS_TLS_CACERT", "tls_ca_file");
-    copy("REDIS_TLS_CLIENT_CERT", "tls_cert_file");
-    copy("REDIS_TLS_CLIENT_KEY", "tls_key_file");
-    constexpr const char* kSkip = "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION";
-    if (reader_.is_on(kSkip)) add(kSkip, "tls_verify", "authority");
-  }
-
-  void copy(const char* name, const char* option) {
-    if (const auto text = reader_.text(name)) add(name, option, *text);
-  }
-
   EnvironmentReader& reader_;
   const std::string prefix_;
   std::string address_;
@@ -210,6 +218,80 @@ void read_per_second(EnvironmentReader* reader, Pairs* options) {
   check_url(kUrl, "per_second_store", store.url, mistakes, reader, options);
 }
 
+// ---- memcached
+// ---------------------------------------------------------------
+
+constexpr const char* kHosts = "MEMCACHE_HOST_PORT";
+constexpr const char* kSrv = "MEMCACHE_SRV";
+constexpr const char* kRefresh = "MEMCACHE_SRV_REFRESH";
+constexpr const char* kTls = "MEMCACHE_TLS";
+constexpr Duration kMostRefresh = 86'400 * kOneSecond;
+
+class MemcacheReader {
+ public:
+  MemcacheReader(EnvironmentReader* reader, StoreSettings* store)
+      : reader_(*reader), store_(*store), tls_(reader_.is_on(kTls)) {}
+
+  void read() {
+    const std::size_t mistakes = reader_.report().errors.size();
+    const auto hosts = reader_.text(kHosts);
+    const auto srv = reader_.text(kSrv);
+    if (hosts && srv) {
+      reader_.fail(kSrv, "and MEMCACHE_HOST_PORT exclude each other");
+    } else if (srv) {
+      read_srv(*srv);
+    } else if (hosts) {
+      read_hosts(*hosts);
+    } else {
+      reader_.fail(kHosts,
+                   "or MEMCACHE_SRV is needed, because BACKEND_TYPE is "
+                   "memcache");
+    }
+    if (!srv && reader_.has(kRefresh)) {
+      reader_.warn(std::string(kRefresh) + ": no effect without MEMCACHE_SRV");
+    }
+    if (reader_.report().errors.size() == mistakes) {
+      Pairs unused;
+      reader_.add_option(srv ? kSrv : kHosts, "store", store_.url, &unused);
+    }
+    if (tls_) read_certificates("MEMCACHE", &reader_, &store_.options);
+    copy_option("CACHE_KEY_PREFIX", "prefix", &reader_, &store_.options);
+  }
+
+ private:
+  void read_srv(const std::string& name) {
+    store_.url = scheme("+srv") + name;
+    Duration refresh{};
+    // In envoyproxy/ratelimit, 0 means never.  Here the answer itself says how
+    // long it is good for.
+    if (reader_.set(kRefresh, &refresh) && refresh > Duration::zero()) {
+      const Duration used = std::clamp(refresh, kOneSecond, kMostRefresh);
+      store_.url += "?refresh=" + std::to_string(used / kOneSecond);
+    }
+  }
+
+  void read_hosts(std::string hosts) {
+    std::erase(hosts, ' ');
+    if (hosts.find('/') == hosts.npos) {
+      store_.url = scheme("") + hosts;
+      return;
+    }
+    if (hosts.find(',') != hosts.npos) {
+      reader_.fail(kHosts, "a Unix socket must be the only server");
+    }
+    if (tls_) reader_.fail(kTls, "is not possible on a Unix socket");
+    store_.url = "memcached+unix://" + hosts;
+  }
+
+  std::string scheme(const char* form) const {
+    return (tls_ ? "memcacheds" : "memcached") + std::string(form) + "://";
+  }
+
+  EnvironmentReader& reader_;
+  StoreSettings& store_;
+  const bool tls_;
+};
+
 }  // namespace
 
 void read_redis(EnvironmentReader* reader, StoreSettings* store) {
@@ -223,11 +305,18 @@ void read_redis(EnvironmentReader* reader, StoreSettings* store) {
     reader->add_option("REDIS_TIMEOUT", "connect_timeout", *time,
                        &store->options);
   }
-  constexpr const char* kPrefix = "CACHE_KEY_PREFIX";
-  if (const auto text = reader->text(kPrefix)) {
-    reader->add_option(kPrefix, "prefix", *text, &store->options);
-  }
+  copy_option("CACHE_KEY_PREFIX", "prefix", reader, &store->options);
   read_per_second(reader, &store->options);
+}
+
+void read_memcache(EnvironmentReader* reader, bool wanted,
+                   StoreSettings* store) {
+  if (wanted) return MemcacheReader(reader, store).read();
+  for (const std::string& name : split(kMemcacheVariables, ' ')) {
+    if (reader->has(name)) {
+      reader->warn(name + ": no effect without BACKEND_TYPE=memcache");
+    }
+  }
 }
 
 }  // namespace limitree::server
