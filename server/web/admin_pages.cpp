@@ -86,7 +86,7 @@ std::string AdminPages::list() const {
     std::string path = page.path;
     path.resize(std::max<std::size_t>(path.size() + 1, 12), ' ');
     text += path + page.about + '\n';
-    if (&page == &pages_.front()) {  // add_live_pages() has added it
+    if (&page == &pages_.front()) {  // Live adds it
       text += "/ui         what the limits do now, for a browser\n";
     }
   }
