@@ -31,16 +31,6 @@ void Flips::add(Flip flip) {
   list_.push_back(std::move(flip));
 }
 
-std::int64_t Flips::count(Outcome before, Outcome after) const {
-  std::int64_t sum = 0;
-  for (const auto& [kind, number] : kinds_) {
-    if (std::get<1>(kind) == before && std::get<2>(kind) == after) {
-      sum += number;
-    }
-  }
-  return sum;
-}
-
 std::vector<std::pair<Flips::Kind, std::int64_t>> Flips::by_limit() const {
   std::vector<std::pair<Kind, std::int64_t>> all(kinds_.begin(), kinds_.end());
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) {

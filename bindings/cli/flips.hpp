@@ -48,9 +48,6 @@ class Flips {
 
   std::int64_t total() const { return total_; }
 
-  // How many flips have an outcome, and another in the other tree.
-  std::int64_t count(Outcome before, Outcome after) const;
-
   // By limit and outcomes, in falling order.
   std::vector<std::pair<Kind, std::int64_t>> by_limit() const;
 
