@@ -64,7 +64,7 @@ void add_check(Commands* commands) {
   const auto [check, options] = commands->add<CheckOptions>(
       "check", "Validate limits and print their tree", kCheckFooter,
       [](CheckOptions* given) { check_files(*given); });
-  add_any_source(check, &options->source);
+  add_source(check, {"boulder", "envoy"}, &options->source);
   add_other_files(check, &options->source);
   check->add_flag("-q,--quiet", options->quiet, "print mistakes only");
   check->add_flag("--yaml", options->yaml, "print them as a limits.yaml");
@@ -74,7 +74,7 @@ void add_convert(Commands* commands) {
   const auto [convert, options] = commands->add<ConvertOptions>(
       "convert", "Print limits of another program as a limits.yaml",
       kConvertFooter, [](ConvertOptions* given) { check_files(*given); });
-  add_any_source(convert, &options->source);
+  add_source(convert, {"boulder", "envoy"}, &options->source);
   add_other_files(convert, &options->source);
 }
 
@@ -84,7 +84,7 @@ void add_explain(Commands* commands) {
       [](ExplainOptions* given) {
         take_overrides(&given->source, &given->path);
       });
-  add_any_source(explain, &options->source);
+  add_source(explain, {"boulder", "envoy"}, &options->source);
   add_path(explain, &options->path);
 }
 
@@ -183,7 +183,7 @@ void add_show(Commands* commands) {
       "show", "Show what is left in the buckets of a caller",
       std::string(kCallerFooter) + kStoreFooter + kShowExample,
       [](ShowOptions* given) { check_caller(*given); });
-  add_descriptor_source(show, &options->source);
+  add_source(show, {"envoy"}, &options->source);
   add_path(show, &options->path);
   add_remote(show, kStoreHelp, &options->remote);
 }
@@ -197,7 +197,7 @@ void add_reset(Commands* commands) {
         if (!given->leaf || !given->source.is_envoy()) return;
         throw UsageError("--leaf is for paths, not for envoy; see --help");
       });
-  add_descriptor_source(reset, &options->source);
+  add_source(reset, {"envoy"}, &options->source);
   add_path(reset, &options->path);
   reset->add_flag("--leaf", options->leaf,
                   "only those of the deepest node that has limits");

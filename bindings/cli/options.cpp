@@ -1,7 +1,9 @@
 #include "options.hpp"
 
 #include <charconv>
+#include <cmath>
 #include <cstddef>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -40,28 +42,13 @@ void set_cost(const std::string& text, TryStep* step) {
 
 // Takes "0.1%", in parts of kWholeShare.
 std::int64_t share_of(const std::string& name, const std::string& text) {
-  constexpr std::int64_t kPercent = kWholeShare / 100;
-  std::int64_t share = 0;
-  std::int64_t unit = kPercent;  // of the next digit after the point
-  bool digits = false;
-  std::size_t at = 0;
-  for (; at < text.size() && share <= kWholeShare; ++at) {
-    if (text[at] == '.' && unit == kPercent) {
-      unit /= 10;
-    } else if (text[at] < '0' || text[at] > '9') {
-      break;
-    } else {
-      const std::int64_t digit = text[at] - '0';
-      digits = true;
-      if (unit == kPercent) {
-        share = share * 10 + digit * kPercent;
-      } else {
-        share += digit * unit;
-        unit /= 10;
-      }
-    }
+  const char* const begin = text.c_str();
+  char* end = nullptr;
+  const double percent = std::strtod(begin, &end);
+  if (text.find_first_not_of("0123456789.") + 1 == text.size() &&
+      end != begin && *end == '%' && percent <= 100) {
+    return std::llround(percent * (kWholeShare / 100));
   }
-  if (digits && text.substr(at) == "%" && share <= kWholeShare) return share;
   throw CLI::ValidationError(
       name, "'" + text + "' is not a share from 0% to 100%, such as 0.1%");
 }
@@ -69,11 +56,6 @@ std::int64_t share_of(const std::string& name, const std::string& text) {
 void check_merge(const LimitsSource& source) {
   if (!source.merge_domains || source.is_envoy()) return;
   throw UsageError("--merge-domains needs --from envoy; see --help");
-}
-
-void add_merge(CLI::App* app, LimitsSource* source) {
-  app->add_flag("--merge-domains", source->merge_domains,
-                "of envoy: several files may have the same domain");
 }
 
 void check_count(const LimitsSource& source) {
@@ -200,16 +182,9 @@ void add_source(CLI::App* app, const std::vector<std::string>& formats,
   app->add_option("--from", source->format, help)
       ->check(CLI::IsMember(formats))
       ->type_name("FORMAT");
-}
-
-void add_any_source(CLI::App* app, LimitsSource* source) {
-  add_source(app, {"boulder", "envoy"}, source);
-  add_merge(app, source);
-}
-
-void add_descriptor_source(CLI::App* app, LimitsSource* source) {
-  add_source(app, {"envoy"}, source);
-  add_merge(app, source);
+  if (formats.back() != "envoy") return;
+  app->add_flag("--merge-domains", source->merge_domains,
+                "of envoy: several files may have the same domain");
 }
 
 void add_other_files(CLI::App* app, LimitsSource* source) {

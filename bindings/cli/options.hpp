@@ -82,12 +82,6 @@ void add_limits(CLI::App* app, std::string* limits);
 void add_source(CLI::App* app, const std::vector<std::string>& formats,
                 LimitsSource* source);
 
-// The same for limits in any format.
-void add_any_source(CLI::App* app, LimitsSource* source);
-
-// The same for a limits.yaml, or those of envoy in one file or folder.
-void add_descriptor_source(CLI::App* app, LimitsSource* source);
-
 // Adds the files after the first.
 void add_other_files(CLI::App* app, LimitsSource* source);
 
