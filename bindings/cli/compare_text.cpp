@@ -168,9 +168,7 @@ std::string compare_text(const Findings& found, std::size_t top,
       "\nafter:  " + printable(found.names.back(), terminal.utf8) + "\n\n" +
       totals_text(found, terminal) + lines_left_out(found, terminal) +
       denials_text(found, top, terminal);
-  if (flips.total() == 0) {
-    return text + heading("no decision flips", terminal);
-  }
+  if (flips.total() == 0) return text + heading("no decision flips", terminal);
   text += heading(flips_text(flips.total()), terminal);
   if (top == 0) return text;
   return text + by_limit_text(flips, top, terminal) +

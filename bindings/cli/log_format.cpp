@@ -158,16 +158,12 @@ std::unique_ptr<LogFormat> make_log_format(const std::string& name,
   if (!keys.empty()) {
     throw UsageError("--field needs --format json, envoy or caddy");
   }
-  if (name == "alb") {
-    return make_pattern_log(kAlbPattern, true, fields);
-  }
+  if (name == "alb") return make_pattern_log(kAlbPattern, true, fields);
   if (name == "common" || name == "combined") {
     *fields = LogFields::common();
     return std::make_unique<AccessLog>();
   }
-  if (name.find('$') != name.npos) {
-    return make_pattern_log(name, false, fields);
-  }
+  if (name.find('$') != name.npos) return make_pattern_log(name, false, fields);
   throw UsageError(
       "--format '" + name +
       "': must be combined, common, json, envoy, caddy, alb, or a log_format "

@@ -57,9 +57,7 @@ class DescriptorsAsked {
  public:
   explicit DescriptorsAsked(const std::vector<std::string>& path)
       : domain_(path.front()) {
-    for (std::size_t i = 1; i < path.size(); ++i) {
-      texts_.emplace_back(path[i]);
-    }
+    for (std::size_t i = 1; i < path.size(); ++i) texts_.emplace_back(path[i]);
     // The texts no longer move, nor does what a vector of entries points to.
     for (const EntryTexts& text : texts_) {
       const auto& entries = entries_.emplace_back(text.entries());

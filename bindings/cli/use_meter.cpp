@@ -10,9 +10,7 @@ namespace limitree::cli {
 namespace {
 
 void append_varint(std::uint64_t value, std::string* bytes) {
-  for (; value >= 0x80; value >>= 7) {
-    *bytes += static_cast<char>(value | 0x80);
-  }
+  for (; value >= 0x80; value >>= 7) *bytes += static_cast<char>(value | 0x80);
   *bytes += static_cast<char>(value);
 }
 

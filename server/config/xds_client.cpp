@@ -58,9 +58,7 @@ HeaderFields fields_of(const XdsSettings& settings) {
         secret(list_kind("NAME:VALUE")), &more);
     std::ranges::move(more, std::back_inserter(own));
   }
-  for (const auto& [name, value] : own) {
-    fields.emplace_back(lower(name), value);
-  }
+  for (const auto& [name, value] : own) fields.emplace_back(lower(name), value);
   return fields;
 }
 

@@ -139,9 +139,7 @@ void write_replaces(std::string_view message, JsonWriter* out) {
   std::string_view name;
   read_message(message, field(1, &name));
   out->begin_object();
-  if (!name.empty()) {
-    out->text("name", name);
-  }
+  if (!name.empty()) out->text("name", name);
   out->end_object();
 }
 
@@ -154,17 +152,13 @@ void write_rule(std::string_view message, JsonWriter* out) {
   read_message(message, field(1, &unit), field(2, &requests),
                field(3, &unlimited), field(4, &name), field(5, &replaces));
   out->begin_object();
-  if (unit != 0 || !unlimited) {
-    out->text("unit", unit_text(unit));
-  }
+  if (unit != 0 || !unlimited) out->text("unit", unit_text(unit));
   if (unlimited) {
     out->flag("unlimited", true);
   } else {
     out->whole("requests_per_unit", requests);
   }
-  if (!name.empty()) {
-    out->text("name", name);
-  }
+  if (!name.empty()) out->text("name", name);
   if (!replaces.empty()) {
     out->key("replaces");
     out->begin_list();
@@ -197,9 +191,7 @@ void write_descriptor(std::string_view message, int depth, JsonWriter* out) {
   out->new_line();
   out->begin_object();
   out->text("key", key);
-  if (!value.empty()) {
-    out->text("value", value);
-  }
+  if (!value.empty()) out->text("value", value);
   if (!rules.empty()) {
     out->key("rate_limit");
     write_rule(rules.back(), out);

@@ -24,9 +24,7 @@ std::unique_ptr<RE2> compile(const std::string& variable,
   options.set_log_errors(false);
   options.set_max_mem(kMaxPatternMemory);
   auto compiled = std::make_unique<RE2>(pattern, options);
-  if (!compiled->ok()) {
-    throw Failure(variable + ": " + compiled->error());
-  }
+  if (!compiled->ok()) throw Failure(variable + ": " + compiled->error());
   return compiled;
 }
 

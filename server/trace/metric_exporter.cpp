@@ -201,9 +201,7 @@ class MetricsWriter {
       pbf_writer metric(all, kOfSignal);
       metric.add_string(kMetricName, name_.data(), name_.size());
       metric.add_string(kDescription, help_.data(), help_.size());
-      if (!is_gauge) {
-        pbf_writer(points_).add_enum(kTemporality, kCumulative);
-      }
+      if (!is_gauge) pbf_writer(points_).add_enum(kTemporality, kCumulative);
       if (type_ == "counter") pbf_writer(points_).add_bool(kIsMonotonic, true);
       metric.add_message(is_gauge             ? kGauge
                          : type_ == "counter" ? kSum
