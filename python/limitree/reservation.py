@@ -7,7 +7,7 @@ import operator
 import os
 from collections.abc import Coroutine, Generator, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from limitree.decision import Level
 
@@ -17,24 +17,6 @@ if TYPE_CHECKING:
     from limitree.demand import Costs
     from limitree.headers import Headers, Reset, Style
     from limitree.wait import Duration
-
-
-class Holder(Protocol):
-    """What a Reservation needs of its limiter."""
-
-    def _settle_hold(self, made: Hold, cost: Costs | None,
-                     units: dict[str, int]) -> int: ...
-    def _cancel_hold(self, made: Hold) -> int: ...
-    def _extend_hold(self, made: Hold, hold: Duration) -> int: ...
-
-
-class AsyncHolder(Protocol):
-    """What an AsyncReservation needs of its limiter."""
-
-    async def _settle_hold(self, made: Hold, cost: Costs | None,
-                           units: dict[str, int]) -> int: ...
-    async def _cancel_hold(self, made: Hold) -> int: ...
-    async def _extend_hold(self, made: Hold, hold: Duration) -> int: ...
 
 
 def _of_decision(name: str) -> Any:
@@ -50,8 +32,9 @@ class Reserved:
     the reservation.  ``held`` is how many limits hold: 0 if it was denied.
     """
 
-    def __init__(self, hold: Hold, decision: Decision) -> None:
+    def __init__(self, limiter: Any, hold: Hold, decision: Decision) -> None:
         self.decision = decision
+        self._limiter = limiter
         self._hold = hold
         self._is_open = decision.held > 0  # neither settled nor cancelled here
         self._process = os.getpid()
@@ -127,11 +110,6 @@ class Reservation(Reserved):
     block runs too: ``limited`` is true then, and there is nothing to settle.
     """
 
-    def __init__(self, limiter: Holder, hold: Hold,
-                 decision: Decision) -> None:
-        super().__init__(hold, decision)
-        self._limiter = limiter
-
     def settle(self, cost: Costs | None = None, **units: int) -> int:
         """End the hold, and charge what was used.
 
@@ -142,16 +120,16 @@ class Reservation(Reserved):
         authorize raises.
         """
         with self._ending():
-            return self._limiter._settle_hold(self._hold, cost, units)
+            return int(self._limiter._settle_hold(self._hold, cost, units))
 
     def cancel(self) -> int:
         """End the hold, and charge nothing; returns as settle."""
         with self._ending():
-            return self._limiter._cancel_hold(self._hold)
+            return int(self._limiter._cancel_hold(self._hold))
 
     def extend(self, hold: Duration) -> int:
         """Let the hold end `hold` from now; returns as settle."""
-        return self._limiter._extend_hold(self._hold, hold)
+        return int(self._limiter._extend_hold(self._hold, hold))
 
     def __enter__(self) -> Reservation:
         return self
@@ -172,24 +150,20 @@ class Reservation(Reserved):
 class AsyncReservation(Reserved):
     """The answer to AsyncLimiter.reserve: a Reservation with ``async with``."""
 
-    def __init__(self, limiter: AsyncHolder, hold: Hold,
-                 decision: Decision) -> None:
-        super().__init__(hold, decision)
-        self._limiter = limiter
-
     async def settle(self, cost: Costs | None = None, **units: int) -> int:
         """End the hold, and charge what was used, as Reservation.settle."""
         with self._ending():
-            return await self._limiter._settle_hold(self._hold, cost, units)
+            return int(await self._limiter._settle_hold(self._hold, cost,
+                                                        units))
 
     async def cancel(self) -> int:
         """End the hold, and charge nothing, as Reservation.cancel."""
         with self._ending():
-            return await self._limiter._cancel_hold(self._hold)
+            return int(await self._limiter._cancel_hold(self._hold))
 
     async def extend(self, hold: Duration) -> int:
         """Let the hold end `hold` from now, as Reservation.extend."""
-        return await self._limiter._extend_hold(self._hold, hold)
+        return int(await self._limiter._extend_hold(self._hold, hold))
 
     async def __aenter__(self) -> AsyncReservation:
         return self
