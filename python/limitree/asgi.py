@@ -21,7 +21,7 @@ from limitree.demand import Cost, Segment
 from limitree.delays import Delay, Delays
 from limitree.denials import log_denial
 from limitree.errors import ClientGone, StoreError
-from limitree.functions import settled
+from limitree.functions import run_awaited, settled
 from limitree.headers import (
     Headers,
     Reset,
@@ -42,7 +42,7 @@ from limitree.lifespan import (
 )
 from limitree.limits import Limits
 from limitree.plain import PlainLimits
-from limitree.rate_limit import Breach, Place, RateLimit, Step, run_awaited
+from limitree.rate_limit import Breach, Place, RateLimit, Step
 from limitree.record import Record
 from limitree.response_holds import Reserve, reserve_of
 from limitree.wait import Clock, Duration

@@ -19,10 +19,10 @@ from limitree.aio import AsyncLimiter
 from limitree.decision import Decision
 from limitree.demand import CostOf, Segment
 from limitree.errors import LimitExceeded
-from limitree.functions import settled
+from limitree.functions import run, run_awaited, settled
 from limitree.limiter import Limiter
 from limitree.plain import PlainLimits
-from limitree.rate_limit import Breach, RateLimit, Step, run, run_awaited
+from limitree.rate_limit import Breach, RateLimit, Step
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

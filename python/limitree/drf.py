@@ -25,9 +25,9 @@ from limitree.demand import Cost, Segment
 from limitree.django.current import current
 from limitree.django.record import record_of
 from limitree.errors import ClientGone, ConfigError
+from limitree.functions import run
 from limitree.path_costs import DeductWhen, PathCosts, not_a_path, segment_of
 from limitree.plain import algorithm_of
-from limitree.rate_limit import run
 from limitree.response_holds import Reserve, reserve_of
 from limitree.web import counted_as, logger, methods_of
 

@@ -1,11 +1,18 @@
-"""Functions that users give, called with what they ask for."""
+"""Functions that users give, called with what they ask for.
+
+What is the same with and without an event loop is a generator, which `run` or
+`run_awaited` runs.
+"""
 
 from __future__ import annotations
 
 import inspect
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
+
+#: Yields results of functions, which may have to be awaited, and returns.
+Asking = Generator[Any, Any, Any]
 
 
 def of_request(function: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -48,3 +55,34 @@ def text_of(value: Any) -> Any:
 async def settled(value: Any) -> Any:
     """Return the result of a function, awaited if it is async."""
     return await value if inspect.isawaitable(value) else value
+
+
+def run(asking: Asking) -> Any:
+    """Return the result of `asking`, whose functions are not async."""
+    try:
+        found = next(asking)
+        while True:
+            if inspect.isawaitable(found):
+                if inspect.iscoroutine(found):
+                    found.close()  # otherwise Python warns of it
+                asking.throw(TypeError("there is no event loop that could run "
+                                       "an async function"))
+            found = asking.send(found)
+    except StopIteration as end:
+        return end.value
+
+
+async def run_awaited(asking: Asking) -> Any:
+    """The same on the event loop, where functions may be async."""
+    try:
+        found = next(asking)
+        while True:
+            if inspect.isawaitable(found):
+                try:
+                    found = await found
+                except BaseException as error:  # a task may be cancelled, too
+                    found = asking.throw(error)
+                    continue
+            found = asking.send(found)
+    except StopIteration as end:
+        return end.value

@@ -11,9 +11,9 @@ import httpx
 
 from limitree.aio import AsyncLimiter
 from limitree.demand import Segment
+from limitree.functions import run, run_awaited
 from limitree.limiter import Limiter
 from limitree.outbound import Outbound, WaitTooLong
-from limitree.rate_limit import run, run_awaited
 from limitree.wait import Duration
 
 __all__ = ["AsyncLimitTransport", "LimitTransport", "RateLimitExceeded"]

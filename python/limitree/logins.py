@@ -21,6 +21,7 @@ from typing import Any
 from limitree.aio import AsyncLimiter
 from limitree.decision import Decision
 from limitree.errors import StoreError
+from limitree.functions import Asking, run, run_awaited
 from limitree.limiter import Limiter
 
 #: What each may fail, unless Logins is told otherwise.
@@ -57,20 +58,11 @@ class Attempt:
         time.  A store that fails does not undo a login: what it could not
         forget wears off.
         """
-        self._end()
-        limiter: Any = self._logins.limiter
-        own, *paths = self._paths
-        try:
-            limiter.reset(*own, leaf=True)
-        except StoreError:
-            paths = self._paths
-        with contextlib.suppress(StoreError):
-            for path in paths:
-                limiter.refund(*path)
-        return self._token()
+        token: str = run(self._succeeding())
+        return token
 
-    def _end(self) -> None:
-        """Note that the attempt is over.
+    def _succeeding(self) -> Asking:
+        """Do what `succeed` says.
 
         The first path is forgotten whole.  On the others it is given back:
         whoever has an account of their own could else make all their failures
@@ -79,8 +71,15 @@ class Attempt:
         if self._is_over:
             raise RuntimeError("the attempt was denied, or is over")
         self._is_over = True
-
-    def _token(self) -> str:
+        limiter = self._logins.limiter
+        own, *paths = self._paths
+        try:
+            yield limiter.reset(*own, leaf=True)
+        except StoreError:
+            paths = self._paths
+        with contextlib.suppress(StoreError):
+            for path in paths:
+                yield limiter.refund(*path)
         return self._device or self._logins._new_device(self._account)
 
 
@@ -89,17 +88,8 @@ class AsyncAttempt(Attempt):
 
     async def succeed(self) -> str:  # type: ignore[override]
         """Forgive, and return the token by which the device is known."""
-        self._end()
-        limiter: AsyncLimiter = self._logins.limiter
-        own, *paths = self._paths
-        try:
-            await limiter.reset(*own, leaf=True)
-        except StoreError:
-            paths = self._paths
-        with contextlib.suppress(StoreError):
-            for path in paths:
-                await limiter.refund(*path)
-        return self._token()
+        token: str = await run_awaited(self._succeeding())
+        return token
 
 
 class Logins:

@@ -18,9 +18,9 @@ from limitree.aio import AsyncLimiter
 from limitree.decision import Decision
 from limitree.demand import Segment
 from limitree.errors import LimitExceeded
+from limitree.functions import Asking
 from limitree.limiter import Limiter
 from limitree.locks import ForkLock
-from limitree.rate_limit import Asking
 from limitree.wait import Clock, Duration, Waiting, seconds_of
 
 __all__ = ["Outbound", "Pauses", "WaitTooLong"]

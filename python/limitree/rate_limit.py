@@ -6,14 +6,13 @@ a request in one Step, which is decided all or nothing.
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
 from limitree.clients import ClientIp
 from limitree.decision import Decision
 from limitree.demand import Cost, Segment
-from limitree.functions import limit_function, of_request, text_of
+from limitree.functions import Asking, limit_function, of_request, text_of
 from limitree.path_costs import DeductWhen, PathCosts, denying
 from limitree.plain import PlainLimits, joined, parse
 from limitree.response_holds import Reserve, reserve_of
@@ -26,8 +25,6 @@ from limitree.web import (
 )
 
 By = Literal["route", "path", "app"]
-#: Yields results of functions, which may have to be awaited, and returns.
-Asking = Generator[Any, Any, Any]
 #: A function of the request and the decision, which may return a response.
 Breach = Callable[[Any, Decision], Any]
 
@@ -277,34 +274,3 @@ def message_of(limits: Iterable[Any]) -> str | None:
         if message is not None:
             return str(message() if callable(message) else message)
     return None
-
-
-def run(asking: Asking) -> Any:
-    """Return the result of `asking`, whose functions are not async."""
-    try:
-        found = next(asking)
-        while True:
-            if inspect.isawaitable(found):
-                if inspect.iscoroutine(found):
-                    found.close()  # otherwise Python warns of it
-                asking.throw(TypeError("there is no event loop that could run "
-                                       "an async function"))
-            found = asking.send(found)
-    except StopIteration as end:
-        return end.value
-
-
-async def run_awaited(asking: Asking) -> Any:
-    """The same on the event loop, where functions may be async."""
-    try:
-        found = next(asking)
-        while True:
-            if inspect.isawaitable(found):
-                try:
-                    found = await found
-                except Exception as error:
-                    found = asking.throw(error)
-                    continue
-            found = asking.send(found)
-    except StopIteration as end:
-        return end.value

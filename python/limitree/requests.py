@@ -13,9 +13,9 @@ import requests
 from requests.adapters import HTTPAdapter
 
 from limitree.demand import Segment
+from limitree.functions import run
 from limitree.limiter import Limiter
 from limitree.outbound import Outbound, WaitTooLong
-from limitree.rate_limit import run
 from limitree.wait import Duration
 
 __all__ = ["LimitAdapter", "RateLimitExceeded"]

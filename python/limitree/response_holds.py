@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 from limitree.errors import StoreError
+from limitree.functions import Asking, run, run_awaited
 from limitree.holds import ns_of
 from limitree.reservation import Reserved
 from limitree.usage import read_usage, warn_once
@@ -72,21 +73,12 @@ class _Open:
                              "was held")
             self.said = dict.fromkeys(self.ask.settling, True)
 
-    def settle(self, used: Used) -> None:
-        """End it."""
+    def settling(self, used: Used, limiter: Any) -> Asking:
+        """End it by `limiter`, whose answer may have to be awaited."""
+        hold = self.held._hold
         with self.held._ending():
-            if used is False:
-                self.limiter._cancel_hold(self.held._hold)
-            else:
-                self.limiter._settle_hold(self.held._hold, used, {})
-
-    async def settle_awaited(self, used: Used) -> None:
-        """The same on the event loop."""
-        with self.held._ending():
-            if used is False:
-                await self.awaited._cancel_hold(self.held._hold)
-            else:
-                await self.awaited._settle_hold(self.held._hold, used, {})
+            yield (limiter._cancel_hold(hold) if used is False
+                   else limiter._settle_hold(hold, used, {}))
 
 
 class Holds:
@@ -160,18 +152,7 @@ class Holds:
 
     def end(self) -> None:
         """Settle what is held; if a greenlet is killed meanwhile, that, too."""
-        killed = None
-        for one, used in self._ending():
-            try:
-                with _no_errors():
-                    one.settle(used)
-                if one.held._is_open:
-                    with _no_errors():
-                        one.settle(None)
-            except BaseException as error:
-                killed = error
-        if killed is not None:
-            raise killed
+        run(self._settling(False))
 
     async def end_awaited(self) -> None:
         """The same on the event loop.
@@ -179,18 +160,24 @@ class Holds:
         Each request to the store is on its way before this waits for the first
         time, so a task that is cancelled here settles all the same.
         """
-        cancelled = None
+        await run_awaited(self._settling(True))
+
+    def _settling(self, awaited: bool) -> Asking:
+        killed = None
         for one, used in self._ending():
+            limiter = one.awaited if awaited else one.limiter
             try:
                 with _no_errors():
-                    await one.settle_awaited(used)
+                    yield from one.settling(used, limiter)
                 if one.held._is_open:
                     with _no_errors():
-                        await one.settle_awaited(None)
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+                        yield from one.settling(None, limiter)
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                killed = error
+        if killed is not None:
+            raise killed
 
     def _ending(self) -> Iterator[tuple[_Open, Used]]:
         """Yield what is still to be settled, and as what."""

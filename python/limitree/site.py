@@ -15,12 +15,13 @@ from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.demand import Cost
 from limitree.denials import log_denial
+from limitree.functions import run_awaited
 from limitree.headers import Reset, RetryAfter, Style, check_style, is_date
 from limitree.lifespan import LimiterLifespan, Receive, Scope, Send
 from limitree.limits import Limits
 from limitree.path_costs import DeductWhen
 from limitree.plain import PlainLimits
-from limitree.rate_limit import Breach, RateLimit, Step, Where, run_awaited
+from limitree.rate_limit import Breach, RateLimit, Step, Where
 from limitree.record import Record
 from limitree.response_holds import Reserve
 from limitree.wait import Clock

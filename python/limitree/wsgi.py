@@ -19,6 +19,7 @@ from limitree.demand import Cost, Segment
 from limitree.delays import Delay, Delays
 from limitree.denials import log_denial
 from limitree.errors import StoreError
+from limitree.functions import run
 from limitree.headers import (
     Headers,
     Reset,
@@ -33,7 +34,7 @@ from limitree.limiter import Limiter
 from limitree.limits import Limits
 from limitree.path_costs import PathCosts
 from limitree.plain import PlainLimits
-from limitree.rate_limit import Breach, Place, RateLimit, Step, run
+from limitree.rate_limit import Breach, Place, RateLimit, Step
 from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.wait import Duration
 from limitree.web import (

@@ -28,7 +28,7 @@ from limitree.django.response import (
     too_many_awaited,
 )
 from limitree.errors import ClientGone, LimitExceeded, StoreError
-from limitree.rate_limit import run, run_awaited
+from limitree.functions import run, run_awaited
 
 GetResponse = Callable[[HttpRequest], Any]
 

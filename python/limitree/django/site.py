@@ -16,6 +16,7 @@ from limitree.demand import Cost, Segment
 from limitree.denials import log_denial
 from limitree.django import conf
 from limitree.django.exceptions import Ratelimited
+from limitree.functions import Asking
 from limitree.path_costs import PathCosts
 from limitree.django.rule import (
     NOTHING,
@@ -29,7 +30,7 @@ from limitree.errors import LimitExceeded
 from limitree.limiter import Limiter
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimits, PlainRule, text_of_name
-from limitree.rate_limit import Asking, breaching, message_of
+from limitree.rate_limit import breaching, message_of
 from limitree.web import check_path, options_of
 
 #: A message and a response, each may be None.

@@ -8,11 +8,11 @@ from django.http import HttpRequest
 
 from limitree.decision import Decision
 from limitree.django.keys import load_user
+from limitree.functions import run, run_awaited
 from limitree.path_costs import PathCosts, denying
 from limitree.django.record import Record
 from limitree.django.rule import Rule
 from limitree.django.site import Site
-from limitree.rate_limit import run, run_awaited
 
 
 class Bound(NamedTuple):

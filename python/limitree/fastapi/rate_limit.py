@@ -11,9 +11,10 @@ from starlette.requests import HTTPConnection
 
 from limitree.clients import ClientIp
 from limitree.demand import Cost
+from limitree.functions import run_awaited
 from limitree.lifespan import Scope
 from limitree.path_costs import DeductWhen
-from limitree.rate_limit import UNKNOWN, Breach, By, Step, run_awaited
+from limitree.rate_limit import UNKNOWN, Breach, By, Step
 from limitree.response_holds import Reserve
 from limitree.site import RouteLimit
 from limitree.starlette.scope import Connection, calls_of

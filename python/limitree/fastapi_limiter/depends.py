@@ -17,10 +17,10 @@ from limitree.fastapi.rate_limit import RateLimit
 from limitree.fastapi_limiter.decorators import SKIPS
 from limitree.fastapi_limiter.extension import FastAPILimiter
 from limitree.fastapi_limiter.rates import texts_of
-from limitree.functions import settled
+from limitree.functions import run_awaited, settled
 from limitree.lifespan import Scope
 from limitree.plain import joined
-from limitree.rate_limit import UNKNOWN, run_awaited
+from limitree.rate_limit import UNKNOWN
 from limitree.starlette.scope import Connection
 from limitree.starlette.site import Site
 

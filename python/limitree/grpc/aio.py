@@ -13,6 +13,7 @@ import grpc.aio
 from limitree.aio import AsyncLimiter
 from limitree.denials import log_denial
 from limitree.errors import StoreError
+from limitree.functions import run_awaited
 from limitree.grpc.gate import (
     Call,
     Gate,
@@ -25,7 +26,7 @@ from limitree.grpc.gate import (
 )
 from limitree.lifespan import LimiterLifespan
 from limitree.limiter import Limiter
-from limitree.rate_limit import Step, run_awaited
+from limitree.rate_limit import Step
 from limitree.response_holds import Holds
 from limitree.tasks import when_done
 

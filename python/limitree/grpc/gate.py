@@ -13,12 +13,13 @@ from limitree.clients import ClientIp, client_ip
 from limitree.decision import Decision
 from limitree.demand import Cost
 from limitree.errors import StoreError
+from limitree.functions import Asking
 from limitree.grpc.trailers import Trailers, trailers_of
 from limitree.headers import Style, check_style, problem
 from limitree.limiter import Limiter
 from limitree.limits import Limits
 from limitree.plain import PlainLimits
-from limitree.rate_limit import Asking, Breach, RateLimit, Step
+from limitree.rate_limit import Breach, RateLimit, Step
 from limitree.response_holds import Holds, Reserve, reserve_of
 from limitree.web import is_one_of, paths_of
 

@@ -10,6 +10,7 @@ import grpc
 
 from limitree.denials import log_denial
 from limitree.errors import StoreError
+from limitree.functions import run
 from limitree.grpc.gate import (
     Call,
     Gate,
@@ -22,7 +23,7 @@ from limitree.grpc.gate import (
 )
 from limitree.lifespan import limiter_of
 from limitree.limiter import Limiter
-from limitree.rate_limit import Step, run
+from limitree.rate_limit import Step
 from limitree.response_holds import Holds
 
 

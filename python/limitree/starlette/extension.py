@@ -10,8 +10,8 @@ from starlette.routing import Match
 from starlette.websockets import WebSocket
 
 from limitree.errors import ClientGone, StoreError
+from limitree.functions import settled
 from limitree.lifespan import Receive, Scope, Send
-from limitree.rate_limit import run_awaited
 from limitree.site import SiteMiddleware
 from limitree.starlette.errors import HANDLERS, RateLimitExceeded
 from limitree.starlette.scope import Connection
@@ -84,13 +84,10 @@ async def _answer(error: Exception, scope: Scope, receive: Receive, send: Send
     if scope["type"] == "websocket":
         websocket = WebSocket(scope, receive, send)
         await receive()  # websocket.connect
-        await run_awaited(_called(HANDLERS[RateLimitExceeded] if isinstance(
-            error, RateLimitExceeded) else handler, websocket, error))
+        if isinstance(error, RateLimitExceeded):
+            handler = HANDLERS[RateLimitExceeded]
+        await settled(handler(websocket, error))
         return
     request = Request(scope, receive, send)
-    response = await run_awaited(_called(handler, request, error))
+    response = await settled(handler(request, error))
     await response(scope, receive, send)
-
-
-def _called(handler: Any, connection: Any, error: Exception) -> Any:
-    return (yield handler(connection, error))
