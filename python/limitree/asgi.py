@@ -22,16 +22,7 @@ from limitree.delays import Delay, Delays
 from limitree.denials import log_denial
 from limitree.errors import ClientGone, StoreError
 from limitree.functions import run_awaited, settled
-from limitree.headers import (
-    Headers,
-    Reset,
-    RetryAfter,
-    Style,
-    check_style,
-    combined,
-    dated,
-    is_date,
-)
+from limitree.headers import HeaderOptions, Headers, Reset, RetryAfter, Style
 from limitree.lifespan import (
     App,
     LimiterLifespan,
@@ -69,12 +60,9 @@ class HeaderMiddleware:
     def __init__(self, app: App, lifespan: LimiterLifespan, style: Style,
                  reset: Reset, retry_after: RetryAfter = "delta-seconds"
                  ) -> None:
-        check_style(style, reset)
-        self._dates = is_date(retry_after)
+        self._headers = HeaderOptions.of(style, reset, retry_after)
         self.app = app
         self._lifespan = lifespan
-        self._style = style
-        self._reset = reset
 
     async def __call__(self, scope: Scope, receive: Receive,
                        send: Send) -> None:
@@ -116,9 +104,8 @@ class HeaderMiddleware:
 
     def headers_of(self, decisions: list[Decision]) -> Headers:
         """Return the headers of a response after these decisions."""
-        found = combined(decisions, self._style, self._reset)
-        return (dated(found, self._lifespan.limiter._limiter.clock)
-                if self._dates else found)
+        return self._headers.headers(decisions,
+                                     self._lifespan.limiter._limiter.clock)
 
     def _watched(self, record: Record, send: Send) -> Send:
         """Return `send`, which adds headers and sees the end."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import email.utils
 import math
 import time
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from limitree._native import Decision, check_style
 from limitree.decision import problem
@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from limitree.wait import Clock
 
-__all__ = ["Headers", "Reset", "RetryAfter", "Style", "check_style", "combined",
-           "dated", "headers", "is_date", "problem"]
+__all__ = ["HeaderOptions", "Headers", "Reset", "RetryAfter", "Style",
+           "check_style", "combined", "dated", "headers", "is_date", "problem"]
 
 #: The same styles as _native.STYLES.
 Style = Literal["ietf", "draft-7", "draft-6", "legacy", "none"]
@@ -72,6 +72,28 @@ def dated(headers: Headers, clock: Clock | None) -> Headers:
     return [(name, email.utils.formatdate(math.ceil(now + int(value)),
                                           usegmt=True)
              if name == "Retry-After" else value) for name, value in headers]
+
+
+class HeaderOptions(NamedTuple):
+    """The options of integrations that say which headers responses have."""
+
+    style: Style
+    reset: Reset
+    retry_after: RetryAfter
+
+    @classmethod
+    def of(cls, style: Style, reset: Reset, retry_after: RetryAfter
+           ) -> HeaderOptions:
+        """Return these options; raises ConfigError for an unknown one."""
+        check_style(style, reset)
+        is_date(retry_after)
+        return cls(style, reset, retry_after)
+
+    def headers(self, decisions: list[Decision], clock: Clock | None,
+                always: bool = False) -> Headers:
+        """Return the headers of a response; `always` as that of combined."""
+        found = combined(decisions, self.style, self.reset, always)
+        return dated(found, clock) if is_date(self.retry_after) else found
 
 
 def tightness(decision: Decision) -> tuple[bool, float, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from limitree.clients import ClientIp
-from limitree.headers import Headers, combined, dated
+from limitree.headers import Headers
 from limitree.rate_limit import Where
 from limitree.record import Record
 from limitree.site import RouteLimit, Site
@@ -56,10 +56,8 @@ class ServerSite(Site):
         await record.answer(status, headers)
         if not record.decisions:
             return []
-        style, reset, retry_after = self._headers
-        found = combined(record.decisions, style, reset)
-        if retry_after == "http-date":
-            found = dated(found, self.limiter._limiter.clock)
+        found = self._headers.headers(record.decisions,
+                                      self.limiter._limiter.clock)
         names = {name.lower() for name, _ in headers}
         return [(name, value) for name, value in found
-            if name != "Retry-After" or "retry-after" not in names]
+                if name != "Retry-After" or "retry-after" not in names]

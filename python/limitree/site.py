@@ -16,7 +16,7 @@ from limitree.decision import Decision
 from limitree.demand import Cost
 from limitree.denials import log_denial
 from limitree.functions import run_awaited
-from limitree.headers import Reset, RetryAfter, Style, check_style, is_date
+from limitree.headers import HeaderOptions, Reset, RetryAfter, Style
 from limitree.lifespan import LimiterLifespan, Receive, Scope, Send
 from limitree.limits import Limits
 from limitree.path_costs import DeductWhen
@@ -94,8 +94,7 @@ class Site(PlainSite):
                  clock: Clock | None = None, **options: object) -> None:
         if hasattr(key_func, "router"):  # an application is callable, too
             raise TypeError("the application goes into app=, or to init_app()")
-        check_style(headers, reset)
-        is_date(retry_after)
+        self._headers = HeaderOptions.of(headers, reset, retry_after)
         self._begin()
         self.enabled = enabled  #: whether anything is asked at all
         #: The limits given as texts.
@@ -105,8 +104,6 @@ class Site(PlainSite):
         self.plain.update(self._lifespan)  # the name must be free
         self.key = self._kind.key_function(key_func)  #: tells callers apart
         self.on_breach = on_breach
-        self._headers: tuple[Style, Reset, RetryAfter] = (headers, reset,
-                                                          retry_after)
         #: The limits of every route.
         self._everywhere: list[RouteLimit] = []
         for text in _texts(application_limits):

@@ -20,15 +20,7 @@ from limitree.delays import Delay, Delays
 from limitree.denials import log_denial
 from limitree.errors import StoreError
 from limitree.functions import run
-from limitree.headers import (
-    Headers,
-    Reset,
-    RetryAfter,
-    Style,
-    check_style,
-    dated,
-    is_date,
-)
+from limitree.headers import HeaderOptions, Headers, Reset, RetryAfter, Style
 from limitree.lifespan import limiter_of
 from limitree.limiter import Limiter
 from limitree.limits import Limits
@@ -123,10 +115,7 @@ class LimitreeMiddleware:
         self._delays = delay_after is not None and Delays(
             delay_after, delay, max_delay, max_delayed, self._limiter.clock)
         self._response = response
-        self._style: Style = headers
-        self._reset: Reset = reset
-        check_style(headers, reset)
-        self._dates = is_date(retry_after)
+        self._headers = HeaderOptions.of(headers, reset, retry_after)
         #: The limits of `rules` that are texts.
         self.plain = PlainLimits("rule", strategy)
         self.key: Callable[[Any], Any] = key or client_ip().of_environ
@@ -190,8 +179,7 @@ class LimitreeMiddleware:
         return self._app(environ, self._telling(decision, start_response))
 
     def _headers_of(self, decision: Decision) -> Headers:
-        found = decision.headers(self._style, self._reset)
-        return dated(found, self._limiter.clock) if self._dates else found
+        return self._headers.headers([decision], self._limiter.clock)
 
     def _telling(self, decision: Decision, start_response: StartResponse
                  ) -> StartResponse:

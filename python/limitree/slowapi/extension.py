@@ -20,7 +20,7 @@ from starlette.websockets import WebSocket
 from limitree import denials
 from limitree.decision import Decision
 from limitree.errors import StoreError
-from limitree.headers import Headers, combined, dated
+from limitree.headers import Headers
 from limitree.lifespan import LimiterLifespan
 from limitree.limits import NO_LIMITS
 from limitree.plain import PlainLimit, PlainLimits, parse, text_of_name
@@ -244,17 +244,15 @@ class Limiter(extension.Limiter):
                                  response)
 
     def _headers_of(self, decisions: list[Decision]) -> Headers:
-        style, reset, retry_after = self._headers
-        found = combined(decisions, style, reset, always=True)
-        if retry_after == "http-date":
-            found = dated(found, self.limiter._limiter.clock)
+        found = self._headers.headers(
+            decisions, self.limiter._limiter.clock, always=True)
         return [(self._names.get(name, name), value) for name, value in found]
 
     def _reported(self, connection: HTTPConnection, kwargs: Mapping[str, Any],
                   result: Any) -> Any:
         """Return `result`, with the headers that no middleware adds."""
         told = getattr(connection.state, "view_rate_limit", None)
-        if told is None or told.is_reported or self._headers[0] == "none":
+        if told is None or told.is_reported or self._headers.style == "none":
             return result
         self._inject_headers(result if isinstance(result, Response)
                              else kwargs.get("response"), told)
