@@ -147,8 +147,8 @@ class Reader:
                 "RATELIMIT_STORAGE_URI")
         for name in unknown:
             if name.startswith(_THEIRS):
-                _warn(f"the setting {name!r} has no effect on limitree"
-                      + self._did_you_mean(name, _THEIRS))
+                warnings.warn(f"the setting {name!r} has no effect on limitree"
+                              + self._did_you_mean(name, _THEIRS))
 
     def _did_you_mean(self, name: str, prefix: str) -> str:
         known = [one for one in self._known if one.startswith(prefix)]
@@ -259,10 +259,7 @@ class Reader:
             return get_remote_address
         client = client_ip(trusted_hops=hops, trusted_proxies=proxies)
 
-        def key_of_request() -> str:
-            from flask import request
-            return client.of_environ(request.environ)
-        return key_of_request
+        return lambda: client.of_environ(request.environ)
 
     def _group(self, given: str, texts: str, rest: str) -> Group:
         found = self.get(given, f"LIMITREE_{texts}", f"RATELIMIT_{texts}",
@@ -317,7 +314,3 @@ def _texts(found: Any, given: str) -> tuple[TextOf, ...]:
     if None in texts:
         raise ConfigError(f"{given} must be a list of limits, has None")
     return texts
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=2)

@@ -22,12 +22,12 @@ from limitree.flask.rules import (
     Bound,
     Breach,
     ExemptionScope,
+    Key,
     RequestLimit,
     Rule,
     SegmentOf,
 )
 from limitree.flask.settings import Group, Settings
-from limitree.flask.spare import Spare
 from limitree.flask.steps import Owner, State, Step, collect, limits_of
 from limitree.headers import combined
 from limitree.limiter import Limiter as Core
@@ -36,6 +36,7 @@ from limitree.path_costs import PathCosts
 from limitree.plain import COMPUTED, PlainLimits, PlainRule
 from limitree.web import check_path, logger, unavailable
 from limitree.wsgi import HOLDS, note
+
 
 class Site:
     """One application, with its limiter and its settings."""
@@ -347,6 +348,24 @@ class Site:
         self._renew()
         self._bounds = {}
         old.close()
+
+
+class Spare:
+    """The limits of ``in_memory_fallback``, for this process while the store
+    fails."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._rules = [Rule(text) for text in settings.fallback.texts]
+        self._key: Key = settings.key
+        self._identify = settings.identify
+        self.plain = PlainLimits(strategy=settings.strategy)
+        self.core = Core(NO_LIMITS, "memory://", levels=True,
+                         clock=settings.options.get("clock"))
+
+    def bounds(self, endpoint: str, method: str) -> list[Bound]:
+        """Return the limits for a request."""
+        return [Bound(rule, self.plain, self._key, endpoint, method,
+                      self._identify) for rule in self._rules]
 
 
 def refuse(error: StoreError) -> Response:
