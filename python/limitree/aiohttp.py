@@ -95,7 +95,8 @@ class Limiter(ServerSite):
                     raise
                 return error.response
             except (StoreError, ClientGone) as error:
-                return web.Response(**_whole(answers.answer_to(error)))
+                answer = answers.answer_to(error)
+                return web.Response(status=answer.status, **_parts_of(answer))
         try:
             return await handler(request)
         except web.HTTPException:
@@ -138,7 +139,3 @@ def _parts_of(answer: answers.Answer) -> dict[str, Any]:
     del headers["Content-Length"]
     return {"text": answer.body.decode(), "headers": headers,
             "content_type": headers.pop("Content-Type")}
-
-
-def _whole(answer: answers.Answer) -> dict[str, Any]:
-    return {"status": answer.status, **_parts_of(answer)}

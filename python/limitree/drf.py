@@ -290,8 +290,10 @@ class LimitreeThrottle(_Throttle):
         if isinstance(found, (str, bytes)):
             raise not_a_path(where, self.throttle_path)
         cost = self.throttle_cost(request, view)
+        if not found or isinstance(found[0], (str, bytes)):
+            found = [found]  # one path
         paths = [[segment_of(part, self.throttle_path, where) for part in path]
-                 for path in (found if _holds_paths(found) else [found])]
+                 for path in found]
         for path in paths:  # all or none
             ask.add(path, cost)
 
@@ -391,7 +393,3 @@ def _warn_of_no_address(why: str) -> None:
 
 
 _warned: list[str] = []
-
-
-def _holds_paths(found: Sequence[Any]) -> bool:
-    return bool(found) and not isinstance(found[0], (str, bytes))

@@ -122,7 +122,8 @@ def request(domain: Segment, descriptors: Descriptors, hits_addend: object,
             metadata: bool, *, looks: bool = False) -> Request:
     """Return a request as the native module takes it."""
     flags = (_WANTS_METADATA if metadata else 0) | (_ONLY_PEEKS if looks else 0)
-    return domain, read(descriptors), hits_of(hits_addend), flags
+    hits = number(hits_addend, "hits_addend", _MAX_REQUESTS)
+    return domain, read(descriptors), hits, flags
 
 
 def read(descriptors: Descriptors) -> list[Native]:
@@ -179,11 +180,6 @@ def number(value: object, name: str, most: int) -> int:
     if not 0 <= value <= most:
         raise ValueError(f"{name} must be from 0 to {most}, is {value}")
     return value
-
-
-def hits_of(hits_addend: object) -> int:
-    """Return the hits of a request, checked."""
-    return number(hits_addend, "hits_addend", _MAX_REQUESTS)
 
 
 def response(answer: Any) -> EnvoyResponse:

@@ -219,8 +219,8 @@ def denial(decision: Decision, style: Style = "ietf",
     body = decision._problem_json()
     if message is not None:
         body = json.dumps({**json.loads(body), "detail": message}).encode()
-    return _problem(429, "Too Many Requests", body,
-                    decision.headers(style, reset))
+    return _answer(429, "Too Many Requests", body,
+                   decision.headers(style, reset))
 
 
 def unavailable(error: StoreError) -> Answer:
@@ -229,17 +229,14 @@ def unavailable(error: StoreError) -> Answer:
     The client sees nothing of `error`.  The limiter itself logs that its store
     fails, once and not for each request.
     """
-    return _problem(503, "Service Unavailable", _UNAVAILABLE,
-                    [("Retry-After", "1")])
+    return _problem(503, "Service Unavailable", [("Retry-After", "1")])
 
 
 def too_busy(seconds: float) -> Answer:
     """Return the 429 for a request that would wait, if too many wait."""
-    body = json.dumps({"type": "about:blank", "title": "Too Many Requests",
-                       "status": 429,
-                       "detail": "Too many requests are waiting."}).encode()
-    return _problem(429, "Too Many Requests", body,
-                    [("Retry-After", str(max(1, math.ceil(seconds))))])
+    wait = str(max(1, math.ceil(seconds)))
+    return _problem(429, "Too Many Requests", [("Retry-After", wait)],
+                    detail="Too many requests are waiting.")
 
 
 def answer_to(error: ClientGone | LimitExceeded | StoreError) -> Answer:
@@ -251,22 +248,19 @@ def answer_to(error: ClientGone | LimitExceeded | StoreError) -> Answer:
     if isinstance(error, LimitExceeded):
         return denial(error.decision, "none", message=error.message)
     if isinstance(error, ClientGone):
-        return _problem(400, "Bad Request", _GONE, [])
+        return _problem(400, "Bad Request", [],
+                        detail="The address of the client is not known.")
     if not isinstance(error, StoreError):
         raise error  # of somebody else
     return unavailable(error)
 
 
-_GONE = json.dumps({"type": "about:blank", "title": "Bad Request",
-                    "status": 400,
-                    "detail": "The address of the client is not known."}
-                   ).encode()
-_UNAVAILABLE = json.dumps({"type": "about:blank",
-                           "title": "Service Unavailable",
-                           "status": 503}).encode()
+def _problem(status: int, reason: str, extra: Headers, **more: str) -> Answer:
+    body = {"type": "about:blank", "title": reason, "status": status, **more}
+    return _answer(status, reason, json.dumps(body).encode(), extra)
 
 
-def _problem(status: int, reason: str, body: bytes, extra: Headers) -> Answer:
+def _answer(status: int, reason: str, body: bytes, extra: Headers) -> Answer:
     return Answer(status, reason, [
         ("Content-Type", "application/problem+json"),
         ("Content-Length", str(len(body))),
