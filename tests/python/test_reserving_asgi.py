@@ -84,6 +84,7 @@ def test_it_is_held_until_the_last_byte(limiter):
 @pytest.mark.parametrize("header, expected", [
     (b"tokens=81", [59, 919, 2]), (b"tokens=81, request=1", [59, 919, 2]),
     (b"tokens=81;a;b=\"x, y=2\";c=?0;d=:YQ==:,request=0", [59, 919, 2]),
+    (b'tokens=81;a=%"f%c3%bc";b=-1.5;c=@1659578233', [59, 919, 2]),
     (b"tokens=1, tokens=2", [59, 998, 2]), (b"  ", AS_HELD),
     (b"request=1", AS_HELD), (b"tokens=5000", [59, 0, 2])])
 def test_a_header_says_what_was_used(limiter, warned, header, expected):
@@ -95,7 +96,7 @@ def test_a_header_says_what_was_used(limiter, warned, header, expected):
     b"tokens", b"tokens=-1", b"tokens=1.5", b"tokens=9007199254740992",
     b"tokens=12345678901234567890", b"tokens=1 request=1", b"tokens=1,", b"7",
     b",tokens=1", b"\xff", b"Tokens=1", b"tokens=\"1\"", b"tokens=(1 2)",
-    b"tokens=1;", b"cents=1"])
+    b"tokens=1;", b"tokens=1;a=1..2", b"cents=1"])
 def test_a_header_that_is_garbage(limiter, warned, header, caplog):
     app = behind(limiter, answering(headers=[(b"x-usage", header)]))
     for _ in range(2):
