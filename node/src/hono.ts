@@ -7,10 +7,11 @@
 
 import type { Context, MiddlewareHandler, Next } from 'hono';
 
-import type { Headers } from './headers.js';
 import { isOpen } from './reservation.js';
 import { Answers, forFramework } from './web/answer.js';
-import { answerOf, toNobody, toResponse, watched } from './web/fetch_body.js';
+import {
+  addHeaders, answerOf, toNobody, toResponse, watched,
+} from './web/fetch_body.js';
 import { connectionOf, nodeOf } from './web/fetch_peer.js';
 import { Gate, type Controls } from './web/gate.js';
 import { isFree, type RateLimitInfo } from './web/info.js';
@@ -70,15 +71,6 @@ const HONO: Server<Context, undefined> = {
       : 'Hono has not made this request: use the middleware for your framework';
   },
 };
-
-/** Adds to the answer; the fields of the draft are lists. */
-function addHeaders(context: Context, headers: Headers): void {
-  for (const [name, value] of Object.entries(headers)) {
-    const before = name.startsWith('RateLimit')
-      ? context.res.headers.get(name) : null;
-    context.header(name, before === null ? value : `${value}, ${before}`);
-  }
-}
 
 /**
  * Returns a middleware that passes requests within the limits, and answers all
@@ -149,7 +141,8 @@ export function rateLimit(options: HonoOptions): RateLimit {
     } else {
       await goOn(next, info);
     }
-    addHeaders(context, answers.headersOf(info));
+    addHeaders(context.res, answers.headersOf(info),
+               (name, value) => context.header(name, value));
     // On other servers, and in tests without one.
     if (nodeOf(context.env).incoming === undefined && !isFree(info)) {
       await finish(context, info);

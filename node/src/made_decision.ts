@@ -51,3 +51,11 @@ export function decisionOf(made: Made): Decision {
   const names = { at: () => name } as unknown as Names;
   return new Decision(numbers, 0, rowsOf(numbers, 0, true, names));
 }
+
+/** The denial of a client for which nothing remains until then. */
+export function denialOf(
+  policy: string, limit: number, windowMs: number, resetMs: number,
+): Decision {
+  return decisionOf({ policy, limit, remaining: 0, limited: true, cost: 1,
+                      windowMs, resetMs });
+}

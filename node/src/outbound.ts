@@ -1,6 +1,5 @@
 // A fetch for outbound calls that waits for its turn.
 
-import type { Decision } from './decision.js';
 import { ConfigError } from './errors.js';
 import { Limiter } from './limiter.js';
 import { msOf } from './limits.js';
@@ -51,10 +50,6 @@ function denialOf(body: object, seconds: number): Response {
       ? { 'Retry-After': String(Math.max(1, Math.ceil(seconds))) } : {} } });
 }
 
-function denialBy(decision: Decision): Response {
-  return denialOf(decision.problem(), decision.retryAfterMs / 1000);
-}
-
 /**
  * Returns a `fetch` whose calls wait in line for their turn.  A server that
  * answers 429 or 503 with `Retry-After` is left alone for so long.  A call that
@@ -89,7 +84,9 @@ export function limitFetch(options: LimitFetchOptions): typeof fetch {
     }
     const decision = await limiter.wait(pathOf?.(request) ?? ['host', host], {
       maxWait: leftMs(), maxQueue, signal });
-    if (decision.limited) return denialBy(decision);
+    if (decision.limited) {
+      return denialOf(decision.problem(), decision.retryAfterMs / 1000);
+    }
     const response = await send(request);
     pauses.read(host, response);
     return response;

@@ -1,10 +1,9 @@
 // Servers that have asked to be left alone, by Retry-After.
 
+import { LONGEST_TIMER_MS } from './time.js';
+
 /** Callers choose hosts, and must not fill the memory. */
 const MOST_HOSTS = 1000;
-
-/** No timer of Node.js waits longer. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** The milliseconds in Retry-After: seconds, or a date; 0 for anything else. */
 function msOfHeader(text: string | null): number {
@@ -29,7 +28,8 @@ export class RetryAfter {
 
   read(host: string, { status, headers }: Response): void {
     if (status !== 429 && status !== 503) return;
-    const ms = Math.min(msOfHeader(headers.get('retry-after')), LONGEST_MS);
+    const ms = Math.min(
+      msOfHeader(headers.get('retry-after')), LONGEST_TIMER_MS);
     if (ms === 0) return;
     const until = performance.now() + ms;
     const before = this.#until.get(host) ?? 0;

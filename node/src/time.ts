@@ -3,6 +3,9 @@
 /** LIMITREE_NEVER, as a number that need not be exact. */
 const NEVER = 2 ** 63;
 
+/** No timer of Node.js waits longer. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 /** Milliseconds; -1 stays what it is, and "never" is Infinity. */
 export function toMs(ns: number): number {
   if (ns === -1) return -1;

@@ -7,6 +7,7 @@ import type { Signal } from './delivery.js';
 import { LimitreeError, invalidArgument } from './errors.js';
 import { msOf } from './limits.js';
 import type { Path } from './paths.js';
+import { LONGEST_TIMER_MS } from './time.js';
 import { checkNames, shown } from './words.js';
 
 export interface WaitOptions {
@@ -55,9 +56,6 @@ interface Line {
   wake: (() => void) | undefined;
 }
 
-/** No timer of Node.js waits longer. */
-const LONGEST_MS = 2 ** 31 - 1;
-
 const NAMES = ['cost', 'maxWait', 'maxQueue', 'signal'];
 
 /** The lines of one limiter. */
@@ -75,7 +73,7 @@ export class Lines {
     checkNames(options, NAMES, '{maxWait: "10s"}');
     const { cost, maxQueue = 1000, signal } = options;
     const maxMs = Math.min(msOf(options.maxWait ?? 60_000, 'maxWait'),
-                           LONGEST_MS);
+                           LONGEST_TIMER_MS);
     if (!Number.isSafeInteger(maxQueue) || maxQueue < 0) {
       throw invalidArgument('maxQueue must be a whole number, 0 or greater, ' +
         `is ${shown(maxQueue)}`);
@@ -203,7 +201,7 @@ function pause(line: Line, ms: number): Promise<void> {
       else setImmediate(look);
     };
     const sleepMs = ms > LONG_MS ? Math.ceil(ms) : Math.floor(ms) - 2;
-    const timer = setTimeout(look, Math.min(sleepMs, LONGEST_MS));
+    const timer = setTimeout(look, Math.min(sleepMs, LONGEST_TIMER_MS));
     line.wake = () => {
       isWoken = true;
       clearTimeout(timer);

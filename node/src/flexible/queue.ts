@@ -1,5 +1,6 @@
 // Callers that wait for their points, first come, first served.
 
+import { LONGEST_TIMER_MS } from '../time.js';
 import { shown } from '../words.js';
 import { RateLimiterRes, type Key } from './result.js';
 
@@ -32,9 +33,6 @@ interface Waiting {
 
 const DEFAULT_KEY = 'limiter';
 const MOST_WAITING = 100_000;
-
-/** No timer of Node.js waits longer. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 /** Has callers wait where a limiter would deny them. */
 export class RateLimiterQueue {
@@ -149,6 +147,6 @@ function expire(line: Waiting[]): void {
 /** -1 is never: then it asks again from time to time. */
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms < 0 ? 60_000 : Math.min(ms, LONGEST_MS));
+    setTimeout(resolve, ms < 0 ? 60_000 : Math.min(ms, LONGEST_TIMER_MS));
   });
 }

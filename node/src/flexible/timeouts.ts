@@ -1,5 +1,6 @@
 // A limiter whose answers come in time, or not at all.
 
+import { LONGEST_TIMER_MS } from '../time.js';
 import { shown } from '../words.js';
 import { Asking, RateLimiterRes, isLimiter } from './result.js';
 import type { CallOptions, Key, RateLimiterLike } from './result.js';
@@ -12,9 +13,6 @@ export interface TimeoutsOptions {
   readonly insuranceLimiter?: RateLimiterLike | undefined;
   readonly keyPrefix?: string | undefined;
 }
-
-/** No timer of Node.js waits longer. */
-const LONGEST_MS = 2 ** 31 - 1;
 
 function insuranceOf(limiter: RateLimiterLike): RateLimiterLike | undefined {
   return (limiter as Partial<TimeoutsOptions>).insuranceLimiter;
@@ -46,7 +44,7 @@ export class RLWrapperTimeouts extends Asking implements RateLimiterLike {
     }
     this.limiter = limiter;
     this.insuranceLimiter = insuranceLimiter;
-    this.timeoutMs = Math.min(timeoutMs, LONGEST_MS);
+    this.timeoutMs = Math.min(timeoutMs, LONGEST_TIMER_MS);
     this.keyPrefix = keyPrefix;
   }
 

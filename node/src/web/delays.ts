@@ -2,7 +2,7 @@
 // used much of a limit wait before they go on.
 
 import { LimitreeError } from '../errors.js';
-import { decisionOf } from '../made_decision.js';
+import { denialOf } from '../made_decision.js';
 import { shown } from '../words.js';
 import { whenEnded, type Answer } from './ending.js';
 import { RateLimitInfo, type Charger } from './info.js';
@@ -83,7 +83,10 @@ export class Delays<A, B> {
   ): Promise<RateLimitInfo> {
     if (this.#waiting >= this.#mostWaiting) {
       await charger.giveBack(info);
-      return denialOf(info, ms, charger);
+      const { decision, path, cost, limit } = info;
+      const policy = decision.levels?.[0]?.policy ?? 'delayed';
+      return new RateLimitInfo(denialOf(policy, limit, ms, ms), path, cost,
+                               undefined, charger);
     }
     ++this.#waiting;
     try {
@@ -120,16 +123,4 @@ function sleep(
     signal?.addEventListener('abort', leave);
     if (hasGone) leave();
   });
-}
-
-function denialOf(
-  { decision, path, cost, limit }: RateLimitInfo,
-  ms: number,
-  charger: Charger,
-): RateLimitInfo {
-  const policy = decision.levels?.[0]?.policy ?? 'delayed';
-  return new RateLimitInfo(
-    decisionOf({ policy, limit, remaining: 0, limited: true, cost: 1,
-                 windowMs: ms, resetMs: ms }),
-    path, cost, undefined, charger);
 }

@@ -52,13 +52,18 @@ export function watched(response: Response, ended: Ended): Response {
   }), response);
 }
 
-/** The fields of the draft are lists: an outer limit is named first. */
-function add(response: Response, headers: Headers): void {
+/**
+ * Adds headers to a response by `set`.  The fields of the draft are lists: an
+ * outer limit is named first.
+ */
+export function addHeaders(
+  response: Response, headers: Headers,
+  set = (name: string, value: string) => response.headers.set(name, value),
+): void {
   for (const [name, value] of Object.entries(headers)) {
     const before = name.startsWith('RateLimit')
       ? response.headers.get(name) : null;
-    response.headers.set(
-      name, before === null ? value : `${value}, ${before}`);
+    set(name, before === null ? value : `${value}, ${before}`);
   }
 }
 
@@ -68,13 +73,13 @@ function add(response: Response, headers: Headers): void {
  */
 export function withHeaders(response: Response, headers: Headers): Response {
   try {
-    add(response, headers);
+    addHeaders(response, headers);
     return response;
   } catch {
     // An upgrade to a WebSocket in Deno cannot be copied, and needs none.
     if (response.status < 200) return response;
     const copy = new Response(response.body, response);
-    add(copy, headers);
+    addHeaders(copy, headers);
     return copy;
   }
 }

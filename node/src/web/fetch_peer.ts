@@ -34,9 +34,8 @@ function addressOf(request: Request, where: unknown): string | undefined {
 }
 
 /** The request of Node.js that @hono/node-server has, with its response. */
-export function nodeOf(where: unknown): Pick<Beside, 'incoming' | 'outgoing'> {
-  return besideOf(where);
-}
+export const nodeOf:
+  (where: unknown) => Pick<Beside, 'incoming' | 'outgoing'> = besideOf;
 
 /** A request with its connection, as far as `where` tells it. */
 export function connectionOf(request: Request, where: unknown): IpRequest {

@@ -4,7 +4,7 @@
 
 import type { Decision } from '../decision.js';
 import type { Limiter } from '../limiter.js';
-import { decisionOf } from '../made_decision.js';
+import { denialOf } from '../made_decision.js';
 import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
 import { refuse } from './refuse.js';
@@ -98,7 +98,7 @@ export class Penalties {
     if (!this.#blocks) return undefined;
     const before = await limiter.peek([this.#blocked, key], LEVELS);
     return !before.limited ? undefined
-      : denialOf(before, limit, windowMs, before.retryAfterMs);
+      : denialOf(policyOf(before), limit, windowMs, before.retryAfterMs);
   }
 
   /** Decides by `ask`, which decides about the path. */
@@ -118,8 +118,8 @@ export class Penalties {
     if (before === undefined) return { decision: decision!, isBanned };
     const resetMs = this.#next(leftMs, windowMs);
     if (resetMs > leftMs) await limiter.block(blocked, resetMs);
-    return { isBanned,
-             decision: denialOf(before, limit, windowMs, resetMs) };
+    return { isBanned, decision: denialOf(
+      policyOf(before), limit, windowMs, resetMs) };
   }
 
   /** For how long to block a client who is blocked already, or was denied. */
@@ -136,15 +136,7 @@ export class Penalties {
   }
 }
 
-/** The denial of a client whose time of being blocked is in `before`. */
-function denialOf(
-  before: Decision,
-  limit: number,
-  windowMs: number,
-  resetMs: number,
-): Decision {
-  const policy =
-    before.levels![0]!.policy.replace(/~blocked(:.*)#blocked$/, '$1');
-  return decisionOf({ policy, limit, remaining: 0, limited: true, cost: 1,
-                      windowMs, resetMs });
+/** The name of the limit whose blocks `before` is about. */
+function policyOf(before: Decision): string {
+  return before.levels![0]!.policy.replace(/~blocked(:.*)#blocked$/, '$1');
 }

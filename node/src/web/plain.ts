@@ -229,17 +229,19 @@ export class Plain<A, B> {
 
   /** The node with one limit for each client, or with those that are known. */
   #node(): Node {
-    const key = this.#prefix === undefined ? {}
-      : { key: 'ip', ipv6_prefix: this.#prefix };
-    return { ...key, children: { '*': clientNode(
-      this.#bucket, this.limit, this.windowMs, [...this.#limits.keys()]) } };
+    return this.#nodeOver(clientNode(
+      this.#bucket, this.limit, this.windowMs, [...this.#limits.keys()]));
   }
 
   /** A node with something else for each client. */
   nodeWith(limits: object): Node {
+    return this.#nodeOver({ limits });
+  }
+
+  #nodeOver(client: Node): Node {
     const key = this.#prefix === undefined ? {}
       : { key: 'ip', ipv6_prefix: this.#prefix };
-    return { ...key, children: { '*': { limits } } };
+    return { ...key, children: { '*': client } };
   }
 
   /**
