@@ -19,12 +19,12 @@ from aiohttp import web
 from limitree import web as answers
 from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
+from limitree.rate_limit import PLAIN
 from limitree.record import Record
 from limitree.server_site import ServerLimit, ServerSite
 
 __all__ = ["RECORD", "Limiter", "RateLimitExceeded"]
 
-_PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
 #: The key of a request's decisions: ``request[RECORD].decisions``.
 RECORD: Any = (web.RequestKey("limitree", Record)
                if hasattr(web, "RequestKey") else "limitree")
@@ -131,7 +131,7 @@ class _Route:
         route = self._request.match_info.route
         path = (self._request.path if route.resource is None
                 else route.resource.canonical)
-        return f"{method or route.method}{path}".translate(_PLAIN)
+        return f"{method or route.method}{path}".translate(PLAIN)
 
 
 def _parts_of(answer: answers.Answer) -> dict[str, Any]:

@@ -29,11 +29,11 @@ from limitree.decision import Decision
 from limitree.errors import ClientGone, LimitExceeded, StoreError
 from limitree.headers import problem
 from limitree.lifespan import Message, Receive, Scope, Send
+from limitree.rate_limit import PLAIN
 
 __all__ = ["Limiter", "RateLimit", "RateLimitExceeded"]
 
 _ERROR = "limitree.error"  # of a scope
-_PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
 
 
 class RateLimitExceeded(HTTPException, LimitExceeded):
@@ -132,7 +132,7 @@ class _Handler(site.Connection):
         path = (self._scope.get("path_template")
                 or sorted(self._handler.paths)[0])
         name = f"{method or ','.join(sorted(map(str, methods)))}{path}"
-        return name.translate(_PLAIN)
+        return name.translate(PLAIN)
 
 
 class _Middleware(site.SiteMiddleware):

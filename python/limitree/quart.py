@@ -29,8 +29,6 @@ from limitree.headers import problem
 
 __all__ = ["Limiter", "RateLimitExceeded"]
 
-_PLAIN = str.maketrans({"*": "%2A"})
-
 
 class RateLimitExceeded(TooManyRequests):
     """A request was denied: a 429, for ``@app.errorhandler(429)`` to render."""
@@ -96,7 +94,7 @@ class _View:
         self.url: str = connection.path
 
     def route(self, method: str | None = None) -> str:
-        endpoint = str(self._connection.endpoint).translate(_PLAIN)
+        endpoint = str(self._connection.endpoint).replace("*", "%2A")
         return f"{endpoint}@{method}" if method else endpoint
 
 

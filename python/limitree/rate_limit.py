@@ -31,7 +31,8 @@ Breach = Callable[[Any, Decision], Any]
 #: No key is known yet.
 UNKNOWN: Any = object()
 
-_PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
+#: Makes the path of a route a name of the tree.
+PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
 
 
 class Where(Protocol):
@@ -173,7 +174,7 @@ class RateLimit:
             scope = "app" if self._scope is None else self._scope
             return f"{scope}@{method}" if method else scope
         if self._at:
-            return (f"{method or ''}{','.join(self._at)}").translate(_PLAIN)
+            return (f"{method or ''}{','.join(self._at)}").translate(PLAIN)
         return where.route(method)
 
     def _key_in(self, site: Site, where: Where, key: Any) -> Segment:

@@ -24,8 +24,6 @@ from limitree.server_site import ServerLimit, ServerSite
 
 __all__ = ["Limiter", "RateLimitExceeded"]
 
-_PLAIN = str.maketrans({"*": "%2A"})
-
 
 class RateLimitExceeded(SanicException, LimitExceeded):
     """A request was denied; without your own handler the answer is a 429."""
@@ -130,7 +128,7 @@ class _Route:
     def route(self, method: str | None = None) -> str:
         found: Any = self._request.route
         methods = method or ",".join(sorted(found.methods))
-        return f"{methods}{found.uri}".translate(_PLAIN)
+        return f"{methods}{found.uri}".replace("*", "%2A")
 
 
 def _handler(request: Request, error: Any) -> HTTPResponse:

@@ -114,6 +114,19 @@ def table(rows: Sequence[Sequence[str]], right: bool = False) -> list[str]:
                       in enumerate(zip(row, widths))).rstrip() for row in rows]
 
 
+def named(function: object) -> str:
+    """Return the name of a function, for lists of limits."""
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def path_text(path: Any) -> str:
+    """Return a path, or its segments, with the names of functions, in words."""
+    if callable(path):
+        return f"path {named(path)}()"
+    return "path " + " ".join(f"{named(part)}()" if callable(part)
+                              else str(part) for part in path)
+
+
 class Answer(NamedTuple):
     """A whole HTTP response."""
 

@@ -22,7 +22,7 @@ from limitree.path_costs import (
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach
 from limitree.response_holds import Reserve, reserve_of
-from limitree.web import methods_of
+from limitree.web import methods_of, named, path_text
 
 #: For ``method=``, as django-ratelimit has them.
 ALL = None
@@ -287,17 +287,8 @@ def describe(rule: Rule) -> str:
     if rule.rate is not None:
         text = (f"{named(rule.rate)}()" if callable(rule.rate)
                 else text_of_rate(rule.rate))
-    elif callable(rule.path):
-        text = f"path {named(rule.path)}()"
     else:
-        text = "path " + " ".join(
-            f"{named(part)}()" if callable(part) else str(part)
-            for part in rule.path)
+        text = path_text(rule.path)
     if rule.methods is not None:
         text += f" ({', '.join(sorted(rule.methods))})"
     return text
-
-
-def named(function: object) -> str:
-    """Return the name of a function."""
-    return getattr(function, "__name__", type(function).__name__)

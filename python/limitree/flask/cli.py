@@ -17,7 +17,7 @@ from werkzeug.exceptions import HTTPException
 from limitree.decision import Decision
 from limitree.errors import StoreError
 from limitree.limiter import shown_store
-from limitree.web import table
+from limitree.web import named, path_text, table
 
 if TYPE_CHECKING:
     from limitree.flask.rules import Bound
@@ -48,7 +48,7 @@ def show_config() -> None:
             ("LIMITREE_STORE", shown_store(found.store)),
             *((f"LIMITREE_OPTIONS[{name!r}]", str(value))
               for name, value in sorted(found.options.items())),
-            ("LIMITREE_KEY_FUNC", _name(found.key)),
+            ("LIMITREE_KEY_FUNC", named(found.key)),
             ("LIMITREE_STRATEGY", found.strategy or "gcra"),
             ("LIMITREE_DEFAULT", _texts(found.default.texts)),
             ("LIMITREE_APPLICATION", _texts(found.application.texts)),
@@ -56,7 +56,7 @@ def show_config() -> None:
             ("LIMITREE_LIMITS", "-" if found.limits is None else
              str(found.limits) if isinstance(found.limits, (str, os.PathLike))
              else type(found.limits).__name__),
-            ("LIMITREE_PATH", _name(found.path) if found.path else "-"),
+            ("LIMITREE_PATH", named(found.path) if found.path else "-"),
             ("LIMITREE_HEADERS", found.style),
             ("LIMITREE_DECIDE", found.decide)]
     click.echo("\n".join(table(rows)))
@@ -228,13 +228,9 @@ def _describe(bound: Bound) -> str:
     if isinstance(rule.text, str):
         text = rule.text
     elif rule.text is not None:
-        text = f"{_name(rule.text)}()"
-    elif rule.paths is not None:
-        text = f"path {_name(rule.paths)}()"
+        text = f"{named(rule.text)}()"
     else:
-        text = "path " + " ".join(
-            f"{_name(part)}()" if callable(part) else str(part)
-            for part in rule.path)
+        text = path_text(rule.path if rule.paths is None else rule.paths)
     if rule.is_meta:
         text = f"meta {text}"
     elif rule.shared and isinstance(rule.scope, str):
@@ -243,10 +239,6 @@ def _describe(bound: Bound) -> str:
 
 
 def _texts(texts: Iterable[object]) -> str:
-    return "; ".join(one if isinstance(one, str) else f"{_name(one)}()"
+    return "; ".join(one if isinstance(one, str) else f"{named(one)}()"
                      for one in (getattr(one, "text", one) for one in texts)
                      ) or "-"
-
-
-def _name(function: object) -> str:
-    return getattr(function, "__name__", type(function).__name__)

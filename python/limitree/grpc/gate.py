@@ -25,8 +25,6 @@ from limitree.web import is_one_of, paths_of
 
 Metadata = Mapping[str, Union[str, bytes]]
 
-_PLAIN = str.maketrans({"*": "%2A"})
-
 
 class Call:
     """A call that begins.
@@ -71,7 +69,7 @@ class _Method(NamedTuple):
     method: str = "RPC"
 
     def route(self, method: str | None = None) -> str:
-        return self.url.lstrip("/").translate(_PLAIN)
+        return self.url.lstrip("/").replace("*", "%2A")
 
 
 class Refusal(NamedTuple):

@@ -7,8 +7,7 @@ from typing import Any
 
 from limitree import site
 from limitree.lifespan import Scope
-
-_PLAIN = str.maketrans({"{": "<", "}": ">", "*": "%2A"})
+from limitree.rate_limit import PLAIN
 
 
 def route_of(scope: Scope, method: str | None = None) -> str:
@@ -25,7 +24,7 @@ def route_of(scope: Scope, method: str | None = None) -> str:
     path = getattr(route, "path_format", None) or getattr(
         scope.get("endpoint"), "__qualname__", "unknown")
     name = f"{','.join(sorted(methods))}{_mount_of(scope)}{path}"
-    return name.translate(_PLAIN)
+    return name.translate(PLAIN)
 
 
 def _context_of(scope: Scope) -> Any:

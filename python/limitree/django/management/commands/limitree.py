@@ -14,11 +14,11 @@ from django.core.management.base import BaseCommand, CommandError
 from limitree.django.checks import import_views, views
 from limitree.django.current import current
 from limitree.django.decorators import group_of, rules_of
-from limitree.django.rule import describe, named
+from limitree.django.rule import describe
 from limitree.django.site import ROOT, Site
 from limitree.errors import StoreError
 from limitree.limiter import shown_store
-from limitree.web import table
+from limitree.web import named, table
 
 
 class Command(BaseCommand):
