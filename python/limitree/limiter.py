@@ -99,6 +99,9 @@ class Limiter(DescriptorLimiter):
             is_cluster = redis_client.is_cluster(store)
             named = text_of_options(options)
             self._store = redis_client.name_of(store)
+        elif store is None:  # os.environ.get("STORE"): which one is not known
+            raise TypeError("store must be a URL such as memory:// or "
+                            "redis://localhost:6379, not NoneType")
         else:
             named = text_of_options({"store": store, **options})
             self._store = named["store"]

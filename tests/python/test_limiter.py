@@ -332,6 +332,8 @@ def test_options_that_are_not_there():
 
 
 def test_options_of_wrong_type():
+    with pytest.raises(TypeError, match="^store must be .* not NoneType$"):
+        limitree.Limiter(JOB, None)
     with pytest.raises(TypeError, match="max_buckets must be str, int, float"):
         limitree.Limiter(JOB, max_buckets=[1])
     with pytest.raises(TypeError):
