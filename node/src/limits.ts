@@ -92,9 +92,12 @@ const TROUBLES: Readonly<Record<string, string>> = {
 /** The error for a file of limits that cannot be read. */
 function unreadable(file: string, error: unknown): ConfigError {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  return Object.assign(
-    new ConfigError([`${file}: ${TROUBLES[code] ?? message}`], file),
-    { cause: error });
+  const isLimit = code === 'ENOENT' && /^\s*\d+\s*(\/|per\s)/i.test(file);
+  const what = !isLimit ? TROUBLES[code] ?? message :
+    'limits are a tree, and this is one limit: name what it is for, as in ' +
+    `{schema: {job: {limits: '${file}'}}}`;
+  const found = new ConfigError([`${file}: ${what}`], file);
+  return Object.assign(found, { cause: error });
 }
 
 function readFileNow(file: string): Uint8Array {
@@ -154,14 +157,21 @@ export function fileUrl(file: string | FileUrl): FileUrl {
 }
 
 function yamlOf(tree: object): string {
-  const text = JSON.stringify(tree, (name, value: unknown) => {
+  const plain = function plain(this: object, name: string, value: unknown) {
     if (typeof value === 'bigint') return Number(value);
+    // JSON has null for these, which hides what is wrong.
+    if (typeof value === 'number' && !Number.isFinite(value)) return `${value}`;
     if (typeof value === 'function' || typeof value === 'symbol') {
       throw invalidArgument('limits must be made of objects, arrays, texts ' +
         `and numbers; "${name}" is a ${typeof value}`);
     }
+    // An option of a limit has its default; left out limits limit nothing.
+    if (value === undefined && !('count' in this || 'concurrent' in this)) {
+      throw invalidArgument(`limits have an undefined part: "${name}"`);
+    }
     return value;
-  });
+  };
+  const text = JSON.stringify(tree, plain);
   return text.replace(UNPRINTABLE, (found) =>
     `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -266,8 +266,13 @@ describe('a new limiter', () => {
     [{ limits: LIMITS, share: 'a', store: 'redis://a' }, INVALID, /^share: /],
     [{ limits: { schema: () => 7 } }, INVALID, /^limits must be made of/],
     [{ limits: { schemas: {} } }, 'LIMITREE_INVALID_CONFIG', /schemas/],
-    [{ limits: { schema: { a: { limits: [NaN, 1, 1] } } } },
-     'LIMITREE_INVALID_CONFIG', /^limits:1:\d+: /],
+    [{ limits: { schema: { a: { limits: [1, NaN, 1] } } } },
+     'LIMITREE_INVALID_CONFIG', /^limits:1:\d+: .*must be.*"NaN"/],
+    ...['limits', 'children', 'key'].map((name) => [
+      { limits: { schema: { a: { [name]: undefined } } } }, INVALID,
+      new RegExp(`^limits have an undefined part: "${name}"$`)]),
+    [{ limits: '5/minute' }, 'LIMITREE_INVALID_CONFIG',
+     /^5\/minute: limits are a tree, .*\{job: \{limits: '5\/minute'\}\}/],
     [{ limits: { schema: { '\ud800': {} } } }, 'LIMITREE_INVALID_CONFIG', /./],
     [{ limits: 'nothing.yaml' }, 'LIMITREE_INVALID_CONFIG',
      /^nothing\.yaml: there is no such file$/],
@@ -281,6 +286,11 @@ describe('a new limiter', () => {
       assert.throws(() => configure(options), { code, message });
     });
   }
+
+  it('is not refused: an option of a limit that is undefined', () => {
+    new Limiter({ limits: { schema: { a: { limits: {
+      count: 1, period: '1m', burst: undefined } } } } }).close();
+  });
 
   it('knows every option of docs/configuration.md', () => {
     const page = new URL('../../docs/configuration.md', import.meta.url);
