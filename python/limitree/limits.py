@@ -11,7 +11,7 @@ from limitree.errors import ConfigError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
     from typing_extensions import TypeAlias
 
@@ -135,6 +135,19 @@ def _plain(value: object) -> object:
                     f"there is a {type(value).__name__} in them")
 
 
+#: What limitree calls options of redis-py, in the same units.
+_OF_REDIS_PY = {
+    "socket_timeout": "timeout", "socket_connect_timeout": "connect_timeout",
+    "ssl_ca_certs": "tls_ca_file", "ssl_certfile": "tls_cert_file",
+    "ssl_keyfile": "tls_key_file"}
+
+
+def of_redis_py(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `options`, in which names of redis-py may stand."""
+    return {_OF_REDIS_PY.get(name, name): value
+            for name, value in options.items()}
+
+
 def text_of_options(options: Mapping[str, object]) -> dict[str, str]:
     """Return `options` as texts for the core; None leaves the default.
 
@@ -154,5 +167,9 @@ def _text_of_option(name: str, value: object) -> str:
         return str(value)
     if isinstance(value, (str, os.PathLike)):
         return os.fsdecode(value)
+    try:
+        _native.check_options({name: ""})  # is there such an option?
+    except ConfigError:
+        pass
     raise TypeError(f"{name} must be str, int, float, bool or a path, not "
                     f"{type(value).__name__}")

@@ -286,3 +286,20 @@ def test_other_limits_while_the_store_fails():
     assert codes(client, "/a", 2) == [200, 429]
     assert codes(client, "/b", 2) == [200, 429]
     assert codes(client, "/b", 2, **as_("alex")) == [200, 429]
+
+
+def test_options_of_redis_py():
+    def made(**options):
+        return limitree.flask_limiter.Limiter(
+            who, app=flask.Flask("app"), storage_uri="rediss://127.0.0.1:1",
+            storage_options=options)
+
+    made(socket_connect_timeout=30, socket_timeout=1.5)
+    with pytest.raises(limitree.ConfigError, match="ca.pem: no such file"):
+        made(ssl_ca_certs="ca.pem")
+    for name in ("socket_connect_timeout", "socket_timeout"):
+        with pytest.raises(limitree.ConfigError,
+                           match="timeout: must be a duration from 1ms to 1m"):
+            made(**{name: 3600})
+    with pytest.raises(TypeError, match="no option \"connection_pool\""):
+        made(connection_pool=object())

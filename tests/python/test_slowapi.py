@@ -345,3 +345,9 @@ def test_a_header_of_clients_is_not_believed(made):
     for name in ("X-Forwarded-For", "X_FORWARDED_FOR"):
         client.get("/", headers={name: "192.0.2.7"})
         assert codes(client, "/", 1, headers={name: "192.0.2.8"}) == [429]
+
+
+def test_options_of_redis_py():
+    with pytest.raises(ValueError, match="timeout: must be a duration"):
+        Limiter(get_remote_address, storage_uri="redis://127.0.0.1:1",
+                storage_options={"socket_connect_timeout": 3600})

@@ -26,7 +26,7 @@ from limitree.flask.rules import (
     TextOf,
 )
 from limitree.headers import Reset, Style, is_date
-from limitree.limits import Limits
+from limitree.limits import Limits, of_redis_py
 from limitree.plain import algorithm_of
 from limitree.response_holds import reserve_of
 from limitree.web import did_you_mean, options_of
@@ -229,8 +229,9 @@ class Reader:
         return cast("str | None", strategy)
 
     def _options(self) -> dict[str, Any]:
-        options = dict(self.get("storage_options", "LIMITREE_OPTIONS",
-                                "RATELIMIT_STORAGE_OPTIONS", default={}))
+        options = of_redis_py(
+            self.get("storage_options", "LIMITREE_OPTIONS",
+                     "RATELIMIT_STORAGE_OPTIONS", default={}))
         on_error = self.get("on_store_error", "LIMITREE_ON_STORE_ERROR")
         falls_back = self.get("in_memory_fallback_enabled",
                               "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED")

@@ -22,7 +22,7 @@ from limitree.decision import Decision
 from limitree.errors import StoreError
 from limitree.headers import Headers
 from limitree.lifespan import LimiterLifespan
-from limitree.limits import NO_LIMITS
+from limitree.limits import NO_LIMITS, of_redis_py
 from limitree.plain import PlainLimit, PlainLimits, parse, text_of_name
 from limitree.rate_limit import Step
 from limitree.record import Record
@@ -90,7 +90,7 @@ class Limiter(extension.Limiter):
         falls_back = config("RATELIMIT_IN_MEMORY_FALLBACK_ENABLED", bool, False)
         spare = _texts(in_memory_fallback) or _texts(
             config("RATELIMIT_IN_MEMORY_FALLBACK", default=None))
-        options = {**(storage_options or {}), **options}
+        options = {**of_redis_py(storage_options or {}), **options}
         if spare:
             options.setdefault("on_store_error", "raise")
         elif swallow_errors and not in_memory_fallback_enabled | falls_back:
