@@ -17,6 +17,7 @@
 import { canonicalIp } from './address.js';
 import { rateLimit as limitExpress } from './express.js';
 import type { ExpressOptions, RateLimit } from './express.js';
+import { checkObject } from './web/options.js';
 import { CHECKS, type Validate } from './web/warnings.js';
 
 export { canonicalIp, clientIp, RateLimitInfo } from './express.js';
@@ -56,6 +57,7 @@ const DEFAULTS: ExpressOptions = {
  * the client, and the headers `X-RateLimit-*`.
  */
 export function rateLimit(theirs: TheirOptions = {}): RateLimit {
+  checkObject(theirs);
   const { headers, ...all } = theirs;
   const options = { ...headers === undefined ? {} : { legacyHeaders: headers },
                     ...all, validate: validateOf(all.validate) };

@@ -11,7 +11,7 @@ import { Answers, forFramework } from './web/answer.js';
 import { Gate, type Controls } from './web/gate.js';
 import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
-import type { WebOptions } from './web/options.js';
+import { checkObject, type WebOptions } from './web/options.js';
 import { sendSoon, writeHeaders } from './web/response.js';
 import type { Server } from './web/subject.js';
 import { warnOnce } from './web/warnings.js';
@@ -113,6 +113,7 @@ function checkPlace(options: ExpressOptions): void {
  * Throws ConfigError for unknown options.
  */
 export function rateLimit(options: ExpressOptions): RateLimit {
+  checkObject(options);
   const { handler } = options;
   const gate = new Gate(
     options, { ...EXPRESS, mayPass: handler !== undefined });

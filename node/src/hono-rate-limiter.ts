@@ -10,6 +10,7 @@
 import type { Context, Next } from 'hono';
 
 import { rateLimit, type HonoOptions, type RateLimit } from './hono.js';
+import { checkObject } from './web/options.js';
 
 export {
   LimitreeStore, LimitreeStore as MemoryStore } from './express_store.js';
@@ -42,6 +43,7 @@ const DEFAULTS: HonoOptions = {
  * client, and the headers of draft 6.
  */
 export function rateLimiter(options: RateLimiterOptions = {}): RateLimit {
+  checkObject(options);
   const { handler, requestStorePropertyName: name = 'rateLimitStore',
           ...others } = options;
   const given: HonoOptions = { ...DEFAULTS, ...Object.fromEntries(

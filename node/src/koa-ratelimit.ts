@@ -15,6 +15,7 @@ import { wordsOf } from './time.js';
 import { shown } from './words.js';
 import type { RateLimitInfo } from './web/info.js';
 import { isPromise, type Maybe } from './web/maybe.js';
+import { checkObject } from './web/options.js';
 import { refuse } from './web/refuse.js';
 
 export { RateLimitInfo, canonicalIp, clientIp } from './koa.js';
@@ -79,6 +80,7 @@ function nameOf(options: RatelimitOptions): string | undefined {
  * Throws ConfigError for wrong options.
  */
 export function ratelimit(options: RatelimitOptions = {}): RateLimit {
+  checkObject(options);
   const {
     driver, db, duration = 3_600_000, max = 2500, id, namespace, headers,
     disableHeader = false, errorMessage, throw: throws = false, whitelist,

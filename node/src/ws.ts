@@ -20,7 +20,7 @@ import { textOf } from './words.js';
 import { Gate, type Controls } from './web/gate.js';
 import { startOver, type RateLimitInfo } from './web/info.js';
 import { isPromise, type Maybe } from './web/maybe.js';
-import type { WebOptions } from './web/options.js';
+import { checkObject, type WebOptions } from './web/options.js';
 import { ofIncoming } from './web/peer.js';
 import { refuse } from './web/refuse.js';
 import type { Server } from './web/subject.js';
@@ -103,10 +103,9 @@ const TRY_AGAIN_LATER = 1013;
 export function limitMessages<S extends Socket = Socket>(
   options: MessageOptions<S>,
 ): MessageLimit<S> {
+  checkObject(options);
   for (const name of NOT_FOR_MESSAGES) {
-    if ((options as Record<string, unknown> | null)?.[name] === undefined) {
-      continue;
-    }
+    if ((options as Record<string, unknown>)[name] === undefined) continue;
     refuse(`${name} is for responses: messages have none; say handler`);
   }
   // Each message of a connection has the same request.

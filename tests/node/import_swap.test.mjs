@@ -14,6 +14,7 @@ import { Hono } from 'hono';
 import Koa from 'koa';
 import { createClient } from 'redis';
 
+import { rateLimit as limitExpress } from 'limitree/express';
 import expressDefault, * as erl from 'limitree/express-rate-limit';
 import fastifyDefault from 'limitree/fastify-rate-limit';
 import honoDefault, { rateLimiter } from 'limitree/hono-rate-limiter';
@@ -22,6 +23,7 @@ import {
   RLWrapperTimeouts, RateLimiterCompatibleAbstract, RateLimiterMemory,
   RateLimiterRedis, RateLimiterRes,
 } from 'limitree/rate-limiter-flexible';
+import { limitMessages } from 'limitree/ws';
 
 import { PATIENT, serverFor } from './servers.mjs';
 
@@ -69,6 +71,17 @@ describe('what require() and import return', () => {
     assert.equal(require('limitree/hono-rate-limiter').rateLimiter,
                  rateLimiter);
     assert.equal(honoDefault, rateLimiter);
+  });
+
+  it('refuses what is no object', () => {
+    for (const make of [expressDefault, koaDefault, rateLimiter, limitExpress,
+                        limitMessages]) {
+      for (const options of [null, 100, '5/minute']) {
+        assert.throws(() => make(options), {
+          code: 'LIMITREE_INVALID_CONFIG',
+          message: /^options must be an object such as .*, is / });
+      }
+    }
   });
 
   it('has the other names of express-rate-limit', () => {

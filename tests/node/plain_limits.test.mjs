@@ -161,6 +161,17 @@ it('a name is free once its limits are closed', async () => {
                      [200, 200, 429]));
 });
 
+it('a name is free if its limiter cannot be made', async () => {
+  const options = { limit: 7, windowMs: HOUR, store: 'redis://127.0.0.1:1' };
+  for (const name of [undefined, 'certified']) {
+    const make = (more) => rateLimit({ ...options, name, ...more });
+    for (let i = 0; i < 2; ++i) {
+      assert.throws(() => make({ tlsCaFile: 'none.pem' }), /tlsCaFile/);
+    }
+    await make({}).close();
+  }
+});
+
 it('a route of Fastify with a name counts with others of that name',
   async () => {
     const route = { config: { rateLimit: { limit: 2, name: 'login' } } };

@@ -354,7 +354,7 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limit: 5, statusCode: 200 }, /statusCode must be/],
         [{ limit: 5, standardHeaders: 'draft-9' }, /standardHeaders must be/],
         [{ limit: 5, ipv6Subnet: 'all' }, /ipv6Subnet must be/],
-        [{ limit: 5, ipv6Subnet: 129 }, /ipv6_prefix/],
+        [{ limit: 5, ipv6Subnet: 129 }, /ipv6Subnet must be .*, is 129$/],
         [{ limit: 5, ipv6Subnet: 64, keyGenerator: () => '' }, /canonicalIp/],
         [{ limit: 5, name: 'a*' }, /name must be/],
         [{ limit: 2 ** 50, windowMs: 1 }, /count/],

@@ -253,15 +253,21 @@ function refuseName(name: string, names: readonly string[]): never {
     : `there is no option ${name}: ${advice}`);
 }
 
+/** Refuses what is no object, such as `rateLimit(100)`. */
+export function checkObject(
+  options: unknown,
+  example = '{limit: 100, windowMs: 60000}',
+): void {
+  if (typeof options === 'object' && options !== null) return;
+  refuse(`options must be an object such as ${example}, is ${shown(options)}`);
+}
+
 function checkEach(
   options: object,
   names: readonly string[],
-  example: string,
+  example?: string,
 ): void {
-  if (typeof options !== 'object' || options === null) {
-    refuse(`options must be an object such as ${example}, is ` +
-      shown(options));
-  }
+  checkObject(options, example);
   for (const name of Object.keys(options)) {
     if (!names.includes(name)) refuseName(name, names);
   }
@@ -275,8 +281,7 @@ export function checkStoreNames(options: object): void {
 
 /** Refuses unknown options; `more` are those of the framework. */
 export function checkNames(options: object, more: readonly string[]): void {
-  checkEach(options, [...Object.keys(WEB), ...Object.keys(STORE), ...more],
-            '{limit: 100, windowMs: 60000}');
+  checkEach(options, [...Object.keys(WEB), ...Object.keys(STORE), ...more]);
 }
 
 /** Refuses values of the wrong type. */

@@ -32,8 +32,9 @@ const KEYS: readonly string[] = ['string', 'number', 'bigint'];
 function prefixOf(ipv6Subnet: unknown): number {
   if (ipv6Subnet === undefined) return 64;
   if (ipv6Subnet === false) return 128;
-  if (Number.isInteger(ipv6Subnet)) return ipv6Subnet as number;
-  return refuse('ipv6Subnet must be a number of bits or false, is ' +
+  const bits = ipv6Subnet as number;
+  if (Number.isInteger(bits) && bits > 0 && bits <= 128) return bits;
+  return refuse('ipv6Subnet must be a number of bits, 1 to 128, or false, is ' +
     shown(ipv6Subnet));
 }
 

@@ -79,5 +79,7 @@ export function takeName(
       'is free once the first is closed');
   }
   UNNAMED.set(key, tree);
-  return () => UNNAMED.delete(key);
+  return () => {
+    if (UNNAMED.get(key) === tree) UNNAMED.delete(key);
+  };
 }

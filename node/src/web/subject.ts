@@ -122,8 +122,17 @@ export function plainSubject<A, B>(
   }
   const hasName = options.name !== undefined || name !== undefined;
   const free = hasName ? undefined : takeName(tree, options, plain.name);
-  return { get limiter() { return tree.limiter; }, plain, penalties,
-           identity: plain.identity, pathOf: (a, b) => plain.path(a, b),
+  return { get limiter() {
+             try {
+               return tree.limiter;
+             } catch (error) {  // whoever corrects the options tries again
+               free?.();
+               void close();
+               throw error;
+             }
+           },
+           plain, penalties, identity: plain.identity,
+           pathOf: (a, b) => plain.path(a, b),
            async close(how) {
              free?.();
              await close(how);
