@@ -184,6 +184,7 @@ Result<Descriptors> load_descriptors(std::span<const DescriptorFile> files) {
   for (const DescriptorFile& file : files) {
     names.push_back(file.name);
     builder.begin_file(file.name, file.merges);
+    problems.set_text(names.size() - 1, file.yaml);
     YamlDocument document;
     if (document.read(file.yaml, &problems, "the key \"domain\"",
                       YamlForm::kReferences)) {

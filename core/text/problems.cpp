@@ -43,6 +43,75 @@ bool is_control(std::string_view character) {
          (character >= "\xe2\x81\xa6" && character <= "\xe2\x81\xa9");
 }
 
+// A walk through a line of JSON, which a program has made of its data: nobody
+// can look up a column there.
+class JsonWalk {
+ public:
+  explicit JsonWalk(std::string_view text) : rest_(text) {}
+
+  // "schema.user.limits[1]: " for the value, or the key, at `column`; empty in
+  // an empty text.  REQUIRES: no column before the last one asked for.
+  std::string at(std::uint32_t column) {
+    while (!rest_.empty() && column_ < column) step();
+    std::string path;
+    for (const Level& level : levels_) {
+      if (level.is_list) {
+        path += '[' + std::to_string(level.index) + ']';
+      } else if (!level.key.empty()) {
+        path += (path.empty() ? "" : ".") + printable(level.key);
+      }
+    }
+    return path.empty() ? path : path + ": ";
+  }
+
+ private:
+  struct Level {
+    bool is_list;
+    std::size_t index = 0;
+    std::string_view key = {};
+  };
+
+  void step() {
+    std::size_t size = 1;
+    switch (rest_[0]) {
+      case '{':
+      case '[':
+        levels_.push_back({rest_[0] == '['});
+        break;
+      case '}':
+      case ']':
+        if (!levels_.empty()) levels_.pop_back();
+        break;
+      case ',':
+        if (!levels_.empty()) {
+          ++levels_.back().index;
+          levels_.back().key = {};
+        }
+        break;
+      case '"':
+        while (size < rest_.size() && rest_[size] != '"') {
+          size += rest_[size] == '\\' ? 2U : 1U;
+        }
+        size = std::min(size, rest_.size());
+        if (!levels_.empty() && rest_.substr(size).starts_with("\":")) {
+          levels_.back().key = rest_.substr(1, size - 1);
+        }
+        size = std::min(size + 1, rest_.size());
+        break;
+      default:
+        break;
+    }
+    column_ += static_cast<std::uint32_t>(
+        std::ranges::count_if(rest_.substr(0, size),
+                              [](char byte) { return (byte & 0xC0) != 0x80; }));
+    rest_.remove_prefix(size);
+  }
+
+  std::string_view rest_;
+  std::uint32_t column_ = 1;
+  std::vector<Level> levels_;
+};
+
 }  // namespace
 
 std::string unknown_word(std::string_view what, std::string_view word,
@@ -85,10 +154,18 @@ Status Problems::to_status(std::span<const std::string_view> origins) const {
                             : files_[source.file];
   };
   Error error{Code::kInvalidConfig, {}};
+  Source walked;
+  std::optional<JsonWalk> walk;
   for (const Problem& problem : sorted) {
-    error.messages.push_back(
-        name(problem.source) + ":" + std::to_string(problem.mark.line) + ":" +
-        std::to_string(problem.mark.column) + ": " + problem.what);
+    const Source& source = problem.source;
+    if (!walk || source != walked) {
+      walk.emplace(source.file == 0 ? data_[source.text] : "");
+      walked = source;
+    }
+    error.messages.push_back(name(source) + ":" +
+                             std::to_string(problem.mark.line) + ":" +
+                             std::to_string(problem.mark.column) + ": " +
+                             walk->at(problem.mark.column) + problem.what);
   }
   if (uncounted_ > 0) {
     error.messages.push_back(name(last_) + ": and " +

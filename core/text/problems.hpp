@@ -47,10 +47,15 @@ class Problems {
   // What was added, without places.
   std::vector<std::string> texts() const;
 
-  // Problems added from now on belong to this text, counted from 0.
-  void set_text(std::size_t text) {
+  // Problems added from now on belong to this text, counted from 0.  If it is
+  // `data` of a program, in JSON on one line, they also say where in it they
+  // are: "limits:1:29: schema.user.limits[1]: <what>".  Borrows `data`.
+  void set_text(std::size_t text, std::string_view data = {}) {
     text_ = text;
     file_ = 0;
+    if (data_.size() <= text) data_.resize(text + 1);
+    if (data.starts_with("{\"") && data.find('\n') == data.npos)
+      data_[text] = data;
   }
 
   // Problems added from now on belong to the file of this name, or, if the name
@@ -83,8 +88,9 @@ class Problems {
 
   std::vector<Problem> problems_;
   std::vector<std::string> files_ = {""};
-  std::size_t uncounted_ = 0;  // beyond kMaxMessages ...
-  Source last_;                // ... of the last of them
+  std::vector<std::string_view> data_ = {{}};  // of each text; empty: a file
+  std::size_t uncounted_ = 0;                  // beyond kMaxMessages ...
+  Source last_;                                // ... of the last of them
   std::size_t text_ = 0;
   std::size_t file_ = 0;
 };

@@ -350,7 +350,7 @@ Result<Tree> load_tree(std::span<const LimitsText> texts,
   std::vector<YamlDocument> documents(texts.size());
   bool readable = true;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    problems.set_text(i);
+    problems.set_text(i, texts[i].yaml);
     readable &= documents[i].read(texts[i].yaml, &problems);
   }
   if (!readable) return problems.to_status(origins);
@@ -380,6 +380,7 @@ Result<std::shared_ptr<Nodes>> load_root(std::string_view name,
                       quote(name));
   }
   Problems problems;
+  problems.set_text(0, text.yaml);
   YamlDocument document;
   if (!document.read(text.yaml, &problems, "limits or children")) {
     return problems.to_status(text.origin);

@@ -389,7 +389,7 @@ def test_put_of_mistakes_changes_nothing(limiter):
         limiter.put("task", {"limits": "0/day", "childs": {}})
     assert len(caught.value.messages) == 2
     assert caught.value.messages[0].startswith(
-        "limits:1:12: count must be greater than 0, is 0")
+        "limits:1:12: limits: count must be greater than 0, is 0")
     for name, node, error in (
             ("", {}, limitree.ConfigError), ("a*", {}, limitree.ConfigError),
             ("task", "5/day", limitree.ConfigError), ("task", 5, TypeError),

@@ -32,6 +32,36 @@ TEST(Problems, AreCountedBeyondTheFirstThousand) {
   EXPECT_EQ(status.error().messages.back(), "f: and 7 more");
 }
 
+TEST(Problems, SayWhereInTheDataOfAProgramTheyAre) {
+  constexpr std::string_view data =
+      R"({"schema": {"a\"é": {"limits": [5, 10, {"x": "y"}], "b":"c"}, "d": 1}})";
+  Problems problems;
+  problems.set_text(0, data);
+  for (const std::uint32_t column : {1U, 22U, 36U, 46U, 57U, 68U}) {
+    problems.add({1, column}, "bad");
+  }
+  problems.set_text(1, "schema: {a: b}");
+  problems.add({1, 9}, "a file");
+  const std::array<std::string_view, 2> origins = {"limits", "a.yaml"};
+  EXPECT_EQ(problems.to_status(origins).error().messages,
+            (std::vector<std::string>{
+                "limits:1:1: bad", R"(limits:1:22: schema.a\\\"é: bad)",
+                R"(limits:1:36: schema.a\\\"é.limits[1]: bad)",
+                R"(limits:1:46: schema.a\\\"é.limits[2].x: bad)",
+                R"(limits:1:57: schema.a\\\"é.b: bad)",
+                "limits:1:68: schema.d: bad", "a.yaml:1:9: a file"}));
+}
+
+TEST(Problems, SurviveDataThatIsNotJson) {
+  for (const std::string_view data :
+       {R"({"a")", R"({"a)", R"({"a\)", R"({"}"b":]},"c":)"}) {
+    Problems problems;
+    problems.set_text(0, data);
+    problems.add({1, 99}, "bad");
+    EXPECT_EQ(problems.to_status("a").error().messages.size(), 1u);
+  }
+}
+
 TEST(Quote, IsOneSafeLine) {
   EXPECT_EQ(quote("plain"), "\"plain\"");
   EXPECT_EQ(quote(""), "\"\"");
