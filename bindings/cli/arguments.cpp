@@ -226,20 +226,18 @@ void add_top(Commands* commands) {
   top->add_flag("--json", options->json, "print one JSON object");
 }
 
-bool is_command(const CLI::App& app, const std::string& name) {
-  const auto commands = app.get_subcommands(nullptr);
-  return std::any_of(
-      commands.begin(), commands.end(),
-      [&](const CLI::App* command) { return command->get_name() == name; });
-}
-
 // CLI11 would report a misspelled command as a missing one.
 void check_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty()) throw UsageError("a command is required; see --help");
   const std::string& name = words.front();
-  if (!name.starts_with('-') && !is_command(app, name)) {
-    throw UsageError("no command is called '" + name + "'; see --help");
+  if (name.starts_with('-')) return;
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands(nullptr)) {
+    if (command->get_name() == name) return;
+    known += (known.empty() ? " " : ", ") + command->get_name();
   }
+  throw UsageError("no command is called '" + name + "', there are" + known +
+                   "; see --help");
 }
 
 // CLI11 takes words from the end.

@@ -70,7 +70,9 @@ def test_usage_errors(words):
 def test_usage_errors_say_what_is_wrong():
     assert bad(2) == "limitree: a command is required; see --help\n"
     assert bad(2, "chekc") == (
-        "limitree: no command is called 'chekc'; see --help\n")
+        "limitree: no command is called 'chekc', there are check, convert, "
+        "explain, try, replay, suggest, simulate, ping, show, reset, top, "
+        "serve; see --help\n")
     assert bad(2, "check") == "limitree: limits is required; see --help\n"
     assert bad(2, "try", EXAMPLE, "user", "--times", "0") == (
         "limitree: --times: '0' is not a number from 1 to 100000; see --help\n")
