@@ -65,8 +65,13 @@ void read_headers_files(EnvironmentReader* reader, ServeSettings* settings) {
 }
 
 void set_endpoint(const OptionValue& value, OtlpSettings* one) {
+  const std::string& url = value.text();
+  if (!url.starts_with("http://") && !url.starts_with("https://")) {
+    throw Failure(value.place + " must begin with http:// or https://, is " +
+                  shown_url(url));
+  }
   one->enabled = true;
-  one->endpoint = value.text();
+  one->endpoint = url;
   one->own_endpoint.clear();
 }
 

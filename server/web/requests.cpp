@@ -107,6 +107,15 @@ void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
   });
 }
 
+// limiter.proto has the cost in other units under a name of its own.
+bool is_cost(std::string_view key, const JsonPlace& value) {
+  if (key != "costs") return key == "cost";
+  if (value.kind() != JsonKind::kObject) {
+    value.fail("must be the cost in each unit");
+  }
+  return true;
+}
+
 }  // namespace
 
 void PathRequest::read(std::string_view body, For use) {
@@ -119,7 +128,7 @@ void PathRequest::read(std::string_view body, For use) {
         if (key == "paths") {
           value.each_item(
               [&](const JsonPlace& path) { read_path(path, has_costs); });
-        } else if (has_costs && key == "cost") {
+        } else if (has_costs && is_cost(key, value)) {
           cost = read_cost(value, cost);
         } else if (has_costs && key == "omit_levels") {
           omits_levels_ = value.flag();
@@ -199,7 +208,7 @@ void ReceiptJson::read(const HoldOperation& one, std::string_view body) {
         if (key == "receipt") {
           receipt = value.text();
           has_receipt = true;
-        } else if (one.act == Act::kSettle && key == "cost") {
+        } else if (one.act == Act::kSettle && is_cost(key, value)) {
           take_cost(value);
         } else if (one.act == Act::kExtend && key == "hold_ns") {
           hold_ns = value.integer(0, INT64_MAX);

@@ -144,12 +144,12 @@ def test_no_collector_harms_nobody(serve):
     assert service.wait() == 0
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    (["--otlp-metrics", "localhost:4318"],
-     "limitree: OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or "
+@pytest.mark.parametrize(("code", "words", "message"), [
+    (2, ["--otlp-metrics", "localhost:4318"],
+     "limitree: --otlp-metrics must begin with http:// or "
      "https://, is localhost:4318"),
-    (["--otlp-metrics", "http://x", "--otlp-attributes", "x"],
+    (1, ["--otlp-metrics", "http://x", "--otlp-attributes", "x"],
      "limitree: OTEL_RESOURCE_ATTRIBUTES: field 1 is not NAME=VALUE"),
 ])
-def test_wrong_settings(limits, words, message):
-    assert fails(limits, *words, code=1) == [message]
+def test_wrong_settings(limits, code, words, message):
+    assert fails(limits, *words, code=code) == [message]

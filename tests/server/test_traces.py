@@ -227,7 +227,7 @@ def test_wrong_settings(limits):
         capture_output=True, check=False, timeout=PATIENT)
     assert done.returncode != 0
     assert done.stderr == (
-        "limitree: OTEL_EXPORTER_OTLP_ENDPOINT must begin with http:// or "
+        "limitree: --otlp must begin with http:// or "
         "https://, is localhost:4318\n")
 
 

@@ -41,7 +41,9 @@ std::string value_of(const Option& option) {
   if (value == "NAME:VALUE") return "x-a:1";
   if (value == "NAME=VALUE") return "near_limit=0.7";
   if (value == "URL") {
-    return key_of(option) == "store" ? "shm://x" : "udp://stats:99";
+    const std::string key = key_of(option);
+    if (key.starts_with("otlp")) return "http://stats:99";
+    return key == "store" ? "shm://x" : "udp://stats:99";
   }
   if (value == "LEVEL") return "error";
   if (value == "FORMAT") return "json";

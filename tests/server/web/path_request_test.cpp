@@ -105,6 +105,13 @@ TEST(PathRequest, ReadsNoMoreUnitsThanARequestMayHave) {
             "cost: has more than 64 units");
 }
 
+TEST(PathRequest, ReadsTheCostsOfTheProtocolBuffer) {
+  EXPECT_EQ(read(R"({"paths": [["a"]], "cost": 2, "costs": {"tokens": 5}})"),
+            read(R"({"paths": [["a"]], "cost": {"request": 2, "tokens": 5}})"));
+  EXPECT_EQ(read(R"({"paths": [["a"]], "costs": 5})"),
+            "costs: must be the cost in each unit");
+}
+
 TEST(PathRequest, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(read("{}"), "the request: has no paths");
   EXPECT_EQ(read(R"({"paths": []})"), "the request: has no paths");

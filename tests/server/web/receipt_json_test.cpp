@@ -43,6 +43,8 @@ TEST(ReceiptJson, Reads) {
   EXPECT_EQ(settle(R"({"cost": {"request": "2", "tokens": 40},
                        "receipt": "a"})"),
             "a 2 0, 40 tokens");
+  EXPECT_EQ(settle(R"({"receipt": "a", "costs": {"tokens": 40}})"),
+            "a -1 0, 40 tokens");
   EXPECT_EQ(settle(R"({"receipt": "", "cost": {"tokens": 0}})"),
             " -1 0, 0 tokens");
   EXPECT_EQ(cancel(R"({"receipt": "a"})"), "a -1 0");
