@@ -25,6 +25,22 @@ DeductWhen = Callable[[Any], Union[bool, Cost]]
 Used = Union[Costs, None, Literal[False]]
 
 
+def _in_utf8(path: Sequence[Any]) -> Sequence[Any]:
+    """Return `path`, or its bytes if a client has sent what is no UTF-8.
+
+    aiohttp and Sanic have such bytes of a header as lone surrogates.  They are
+    a caller like others: an error would be one that anybody can cause.
+    """
+    try:
+        for part in path:
+            if isinstance(part, str) and not part.isascii():
+                part.encode()
+    except UnicodeEncodeError:
+        return [part.encode(errors="surrogateescape")
+                if isinstance(part, str) else part for part in path]
+    return path
+
+
 class PathCosts:
     """Some paths, decided all or nothing, and what each of them costs."""
 
@@ -107,6 +123,7 @@ class PathCosts:
 
         What is reserved and allowed is a Reservation, or an AsyncReservation.
         """
+        self.paths = [_in_utf8(path) for path in self.paths]
         if self.reserves:
             return _after(self._authorize(limiter, levels), _unless_denied)
         return self._authorize(limiter, levels)

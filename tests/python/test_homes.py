@@ -58,6 +58,12 @@ def test_a_limit_in_words(client):
     assert client.get("/nowhere").status_code == 404
 
 
+def test_a_caller_whose_name_is_not_utf_8(client):
+    for name in (b"\xff", b"\xfe\xe9", "\u00e9".encode()):
+        assert [client.get("/quote", headers={b"X-Caller": name}).status_code
+                for _ in range(3)] == [200, 200, 429]
+
+
 def test_a_slot_until_the_client_goes_away(client):
     with client.stream("GET", "/stream") as answer:
         assert answer.status_code == 200
