@@ -26,17 +26,18 @@ Used = Union[Costs, None, Literal[False]]
 
 
 def _in_utf8(path: Sequence[Any]) -> Sequence[Any]:
-    """Return `path`, or its bytes if a client has sent what is no UTF-8.
+    """Return `path`, or bytes of it that are unique if it is not UTF-8.
 
-    aiohttp and Sanic have such bytes of a header as lone surrogates.  They are
-    a caller like others: an error would be one that anybody can cause.
+    aiohttp and Sanic have bytes of a header that are no UTF-8 as lone
+    surrogates, and JSON may have these, too.  They are a caller like others: an
+    error would be one that any client can cause.
     """
     try:
         for part in path:
             if isinstance(part, str) and not part.isascii():
                 part.encode()
     except UnicodeEncodeError:
-        return [part.encode(errors="surrogateescape")
+        return [part.encode(errors="surrogatepass")
                 if isinstance(part, str) else part for part in path]
     return path
 

@@ -171,6 +171,16 @@ for (const [name, start] of Object.entries(STARTS)) {
         assert.match(app.error.message, /keyGenerator must return/);
       }));
 
+    it('takes half of a character, as JSON may have it', withApp(
+      { limit: 1, keyGenerator: (a) =>
+        JSON.parse(headerOf(a, 'x-user')) },
+      async (app) => {
+        assert.deepEqual(await app.statuses(2, '/hello', as('"\\ud83d"')),
+                         [200, 429]);
+        assert.deepEqual(
+          await app.statuses(2, '/hello', as('"\\ud83d\\ude00"')), [200, 429]);
+      }));
+
     it('may have another limit for everyone', withApp(
       { limit: async (a) => Number(headerOf(a, 'x-user')),
         keyGenerator: (a) => headerOf(a, 'x-user'), windowMs: 3_600_000 },

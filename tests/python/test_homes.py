@@ -12,6 +12,7 @@ from websockets.exceptions import InvalidStatus
 
 import limitree.litestar
 import limitree.quart
+from limitree.path_costs import PathCosts
 from servers import until
 from web_servers import hypercorn, python, uvicorn
 
@@ -62,6 +63,14 @@ def test_a_caller_whose_name_is_not_utf_8(client):
     for name in (b"\xff", b"\xfe\xe9", "\u00e9".encode()):
         assert [client.get("/quote", headers={b"X-Caller": name}).status_code
                 for _ in range(3)] == [200, 200, 429]
+
+
+def test_half_of_a_character():
+    limiter = limitree.Limiter("schema: {a: {children: {'*': {limits: 1/d}}}}")
+    for name in ("\ud83d", "\ud83e", "a\udcff", "\ufffd"):  # of JSON
+        ask = [PathCosts.of([("a", name)], 1, False) for _ in range(2)]
+        assert ask[0].authorize(limiter).allowed
+        assert ask[1].authorize(limiter).limited
 
 
 def test_a_slot_until_the_client_goes_away(client):

@@ -247,17 +247,16 @@ export class Plain<A, B> {
 
   /**
    * Called when the core has refused a path.  Returns the path with only the
-   * address, because some servers put more around it; undefined if that makes
-   * no difference.
+   * address, because some servers put more around it, or with a key that is
+   * text: a client may have sent JSON with half of a character.  Undefined if
+   * that makes no difference.
    */
   repaired(path: Path, error: unknown): Path | undefined {
-    if (this.#prefix === undefined || typeof path[1] !== 'string') {
-      return undefined;
-    }
-    if (!(error instanceof LimitreeError) ||
+    const [name, key, ...rest] = path;
+    if (typeof key !== 'string' || !(error instanceof LimitreeError) ||
         error.code !== 'LIMITREE_INVALID_ARGUMENT') return undefined;
-    const address = canonicalIp(path[1]);
-    return address === path[1] ? undefined
-      : [path[0]!, address, ...path.slice(2)];
+    const other = this.#prefix === undefined
+      ? key.replace(/\p{Surrogate}/gu, '\ufffd') : canonicalIp(key);
+    return other === key ? undefined : [name!, other, ...rest];
   }
 }
