@@ -62,21 +62,22 @@ using Function = limitree_status(limitree_limiter*, const limitree_str*,
                                  std::size_t, std::int64_t, limitree_decision*,
                                  limitree_error**);
 
-// Returns `made`, the decision.  Notes the store's state last, because Python
-// code may run then and close the limiter.
-PyObject* noted(Native* native, const limitree_decision& decision,
-                PyObject* made) {
-  if (made != nullptr) {
-    native->noted(decision.flags);
-  }
+// Returns a decision, or None if it is an allowed one and only a denial is
+// wanted.  Steals `levels`.  Notes the store's state last, because Python code
+// may run then and close the limiter.
+inline PyObject* answer_of(Native* native, const limitree_decision& decision,
+                           PyObject* levels, Truth truth) {
+  PyObject* const made = decision.limited == 0 && truth == Truth::kDenial
+                             ? Py_NewRef(Py_None)
+                             : new_decision(decision, levels, truth);
+  if (made != nullptr) native->noted(decision.flags);
   return made;
 }
 
 using Paths = std::span<const limitree_path>;
 using Costs = std::span<const limitree_cost>;
 
-// Runs the general form of `operation`, and makes the decision without levels.
-// If only a denial is wanted, returns None for an allowed decision.
+// Runs the general form of `operation`, and makes the answer without levels.
 PyObject* decide_without_levels(Native* native, std::int32_t operation,
                                 Paths paths, Costs units, Truth truth) {
   limitree_decision decision;
@@ -85,10 +86,7 @@ PyObject* decide_without_levels(Native* native, std::int32_t operation,
                    &decision) < 0) {
     return nullptr;
   }
-  return noted(native, decision,
-               decision.limited == 0 && truth == Truth::kDenial
-                   ? Py_NewRef(Py_None)
-                   : new_decision(decision, nullptr, truth));
+  return answer_of(native, decision, nullptr, truth);
 }
 
 // The same, with the verdict of each level.
@@ -101,12 +99,12 @@ PyObject* decide_with_levels(Native* native, std::int32_t operation,
                    &decision) < 0) {
     return nullptr;
   }
-  if (decision.limited == 0 && truth == Truth::kDenial) {
-    return noted(native, decision, Py_NewRef(Py_None));
+  PyObject* kept = nullptr;
+  if (decision.limited != 0 || truth != Truth::kDenial) {
+    kept = new_levels(levels.data(), decision.level_count);
+    if (kept == nullptr) return nullptr;
   }
-  PyObject* const kept = new_levels(levels.data(), decision.level_count);
-  if (kept == nullptr) return nullptr;
-  return noted(native, decision, new_decision(decision, kept, truth));
+  return answer_of(native, decision, kept, truth);
 }
 
 // Reads the last two arguments of a call: `cost` and `levels`, or null.
@@ -170,7 +168,7 @@ PyObject* decide(PyObject* self, PyObject* const* args, Py_ssize_t count,
                    &decision) < 0) {
     return nullptr;
   }
-  return noted(native, decision, new_decision(decision, nullptr));
+  return answer_of(native, decision, nullptr, Truth::kNone);
 }
 
 constexpr std::array kNamesOfAll = {"authorize_all", "peek_all", "spend_all",
@@ -241,10 +239,7 @@ PyObject* authorize_action_for_user(PyObject* self, PyObject* const* args,
                    options.cost, &decision) < 0) {
     return nullptr;
   }
-  return noted(native, decision,
-               decision.limited == 0
-                   ? Py_NewRef(Py_None)
-                   : new_decision(decision, nullptr, Truth::kDenial));
+  return answer_of(native, decision, nullptr, Truth::kDenial);
 }
 
 PyObject* reset(PyObject* self, PyObject* const* args, Py_ssize_t count,

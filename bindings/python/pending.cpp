@@ -121,6 +121,18 @@ py::object ask(Native& native, bool with_levels, const py::object& make_future,
   return made;
 }
 
+// A `call` for ask() without levels: `now`, or `later` if the answer may come
+// later, with the same first arguments.
+template <typename Now, typename Later, typename... Arguments>
+auto either(Now* now, Later* later, Arguments... arguments) {
+  return [=](limitree_limiter* limiter, const Place& to,
+             limitree_error** error) {
+    return to.request == nullptr
+               ? now(limiter, arguments..., to.decision, error)
+               : later(limiter, arguments..., to.request, to.decision, error);
+  };
+}
+
 bool wants_levels(const Native& native, const py::object& levels) {
   bool wanted = native.with_levels();
   require(read_switch(levels.ptr(), "levels", &wanted));
@@ -173,49 +185,24 @@ py::object settle(Native& native, Hold& hold, const py::object& cost,
   const Usage usage = hold.usage(cost);
   const auto& paths = usage.paths;
   const auto units = usage.units.others();
-  return ask(
-      native, false, make_future,
-      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
-        if (to.request == nullptr) {
-          return limitree_settle(limiter, hold.id(), paths.data(), paths.size(),
-                                 units.data(), units.size(), to.decision,
-                                 error);
-        }
-        return limitree_settle_async(limiter, hold.id(), paths.data(),
-                                     paths.size(), units.data(), units.size(),
-                                     to.request, to.decision, error);
-      });
+  return ask(native, false, make_future,
+             either(limitree_settle, limitree_settle_async, hold.id(),
+                    paths.data(), paths.size(), units.data(), units.size()));
 }
 
 py::object cancel(Native& native, Hold& hold, const py::object& make_future) {
   const auto paths = hold.paths();
-  return ask(
-      native, false, make_future,
-      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
-        if (to.request == nullptr) {
-          return limitree_cancel(limiter, hold.id(), paths.data(), paths.size(),
-                                 to.decision, error);
-        }
-        return limitree_cancel_async(limiter, hold.id(), paths.data(),
-                                     paths.size(), to.request, to.decision,
-                                     error);
-      });
+  return ask(native, false, make_future,
+             either(limitree_cancel, limitree_cancel_async, hold.id(),
+                    paths.data(), paths.size()));
 }
 
 py::object extend(Native& native, Hold& hold, std::int64_t hold_ns,
                   const py::object& make_future) {
   const auto paths = hold.paths();
-  return ask(
-      native, false, make_future,
-      [&](limitree_limiter* limiter, const Place& to, limitree_error** error) {
-        if (to.request == nullptr) {
-          return limitree_extend(limiter, hold.id(), paths.data(), paths.size(),
-                                 hold_ns, to.decision, error);
-        }
-        return limitree_extend_async(limiter, hold.id(), paths.data(),
-                                     paths.size(), hold_ns, to.request,
-                                     to.decision, error);
-      });
+  return ask(native, false, make_future,
+             either(limitree_extend, limitree_extend_async, hold.id(),
+                    paths.data(), paths.size(), hold_ns));
 }
 
 py::object start_envoy(Native& native, const py::object& domain,
