@@ -28,19 +28,16 @@ std::string variables_for(const std::string& end) {
          variable_for(MetricSettings(), end);
 }
 
+void set_field(const OptionValue& value, std::string* text) {
+  *text = value.text();
+}
+
 // In the variables of OpenTelemetry, times are milliseconds.
-void set_time(const OptionValue& value, Duration* time) {
+void set_field(const OptionValue& value, Duration* time) {
   if (!value.is_original) return set_target(value, kDuration, time);
   std::size_t count = 0;
   set_target(value, number_kind(3'600'000), &count);
   *time = static_cast<std::int64_t>(count) * kMillisecond;
-}
-
-void set_field(const OptionValue& value, std::string* text) {
-  *text = value.text();
-}
-void set_field(const OptionValue& value, Duration* time) {
-  set_time(value, time);
 }
 
 // A field in the settings of each signal, unless the variable is for one.
@@ -62,6 +59,13 @@ void read_headers_files(EnvironmentReader* reader, ServeSettings* settings) {
       if (auto file = reader->file_of(name)) one->headers_file = *file;
     }
   }
+}
+
+void read_interval(EnvironmentReader* reader, ServeSettings* settings) {
+  reader->set("OTEL_METRIC_EXPORT_INTERVAL",
+              [settings](const OptionValue& value) {
+                set_field(value, &settings->metrics.interval);
+              });
 }
 
 void set_endpoint(const OptionValue& value, OtlpSettings* one) {
@@ -137,10 +141,8 @@ std::vector<Option> otlp_options(ServeSettings* s) {
        [metrics](const OptionValue& value) { set_endpoint(value, metrics); },
        read_metrics},
       {kCollector, "--otlp-metrics-interval", kDuration,
-       "OTEL_METRIC_EXPORT_INTERVAL", "how often that is sent (1m)",
-       [metrics](const OptionValue& value) {
-         set_time(value, &metrics->interval);
-       }},
+       "OTEL_METRIC_EXPORT_INTERVAL", "how often that is sent",
+       &metrics->interval, read_interval},
       {kCollector, "--otlp-headers", secret(text_kind("FIELDS")),
        variables_for("HEADERS"), "fields for both: NAME=VALUE,NAME=VALUE",
        for_signals<&OtlpSettings::headers>(s)},
