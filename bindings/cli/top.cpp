@@ -126,6 +126,7 @@ class Source {
   void add_service(View* view) const try {
     const Json data = Json::parse(live_data_of(options_.server));
     const double seconds = data.at("interval_ms").get<double>() / 1000;
+    if (seconds < 0.001) throw FileError(other_form());
     for (const Json& one : data.at("limits")) {
       const std::string name = one.at("name").get<std::string>();
       auto limit = std::ranges::find(view->limits, name, &View::Limit::name);
@@ -148,7 +149,11 @@ class Source {
         rate_text(mean_of_minute(all, "allowed", seconds)) + " allowed/s, " +
         rate_text(mean_of_minute(all, "limited", seconds)) + " limited/s";
   } catch (const Json::exception&) {
-    throw FileError(options_.server + ": has an answer of another form");
+    throw FileError(other_form());
+  }
+
+  std::string other_form() const {
+    return options_.server + ": has an answer of another form";
   }
 
   const TopOptions& options_;

@@ -354,6 +354,22 @@ def test_an_answer_without_an_end(listening):
     dripping.join(60)
 
 
+@pytest.mark.parametrize("answer", [
+    "no JSON", "[]", '{"interval_ms": 5000}',
+    '{"interval_ms": 0, "denied": [], "all": {"allowed": [1]}, "limits": []}'])
+def test_an_answer_of_another_form(listening, answer):
+    def answer_once():
+        with take(listening) as client:
+            client.sendall(b"HTTP/1.1 200 OK\r\n\r\n" + answer.encode())
+
+    answering = threading.Thread(target=answer_once)
+    answering.start()
+    url = url_of(listening)
+    assert bad(1, "top", "--server", url, "--once") == (
+        f"limitree: {url}: has an answer of another form\n")
+    answering.join(60)
+
+
 def test_what_it_cannot_read(limits):
     assert "needs a limits.yaml" in bad(2, "top")
     assert "without TLS" in bad(2, "top", limits, "-u", "rediss://host")
