@@ -11,6 +11,12 @@ bool is_json(std::string_view type) {
   return is_word(trimmed(type.substr(0, type.find(';'))), "application/json");
 }
 
+// Tells a client that it needs the admin token.
+void refuse_without_token(Exchange* exchange) {
+  exchange->answer()->fields = "WWW-Authenticate: Bearer\r\n";
+  answer_problem(exchange, 401, AdminToken::kMissing);
+}
+
 }  // namespace
 
 void answer_problem(Exchange* exchange, int status, std::string_view detail) {
@@ -25,11 +31,6 @@ bool takes_json(Exchange* exchange) {
   if (is_json(exchange->request().field("content-type"))) return true;
   answer_problem(exchange, 415, "the content-type must be application/json");
   return false;
-}
-
-void refuse_without_token(Exchange* exchange) {
-  exchange->answer()->fields = "WWW-Authenticate: Bearer\r\n";
-  answer_problem(exchange, 401, AdminToken::kMissing);
 }
 
 bool has_token(const AdminToken& token, std::string_view what,

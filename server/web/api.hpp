@@ -15,9 +15,6 @@ void answer_problem(Exchange* exchange, int status, std::string_view detail);
 // another site can send other types without a preflight request.
 bool takes_json(Exchange* exchange);
 
-// Tells a client that it needs the admin token.
-void refuse_without_token(Exchange* exchange);
-
 // Answers and returns false if the client has not the admin token, which it
 // needs here wherever it connects from: `what` can be done only with it.
 bool has_token(const AdminToken& token, std::string_view what,
