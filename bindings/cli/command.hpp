@@ -163,6 +163,7 @@ int run(const TryOptions& options);
 int run(const ReplayOptions& options);
 int run(const SuggestOptions& options);
 int run(const SimulateOptions& options);
+int simulate_leases(const SimulateOptions& options);  // a part of it
 int run(const PingOptions& options);
 int run(const ShowOptions& options);
 int run(const ResetOptions& options);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <initializer_list>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "failure.hpp"
@@ -68,8 +69,9 @@ std::string_view path_of(std::string_view field) {
                                                         : field;
 }
 
-}  // namespace
-
+// Reads the name of a family of buckets: "user:alex" and its fields, such as
+// "trade:spot#name!fw".  Returns false if it is not one, or cannot be read
+// back because it was too long.
 bool read_names(std::string_view tag, const std::vector<std::string>& fields,
                 FoundCaller* caller) {
   caller->path.clear();
@@ -83,6 +85,8 @@ bool read_names(std::string_view tag, const std::vector<std::string>& fields,
   }
   return true;
 }
+
+}  // namespace
 
 // A connection to one server.
 class RedisScan::Server {

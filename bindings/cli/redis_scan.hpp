@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace limitree::cli {
@@ -16,12 +15,6 @@ struct FoundCaller {
   std::vector<std::string> path;
   std::vector<std::vector<std::string>> below;
 };
-
-// Reads the name of a family of buckets: "user:alex" and its fields, such as
-// "trade:spot#name!fw".  Returns false if it is not one, or cannot be read
-// back because it was too long.
-bool read_names(std::string_view tag, const std::vector<std::string>& fields,
-                FoundCaller* caller);
 
 // Connections of its own to each primary: SCAN with a small COUNT, which a
 // server answers in well below a millisecond, and never KEYS.

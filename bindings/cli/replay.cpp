@@ -15,7 +15,6 @@
 #include "findings.hpp"
 #include "log_reader.hpp"
 #include "path_template.hpp"
-#include "simulate.hpp"
 #include "tree_replay.hpp"
 
 namespace limitree::cli {

@@ -14,8 +14,8 @@ namespace limitree::cli {
 
 namespace {
 
-constexpr std::int64_t kMinute = 60;
-constexpr std::int64_t kDayS = 86'400;
+constexpr std::int64_t kMinuteSeconds = 60;
+constexpr std::int64_t kDaySeconds = 86'400;
 
 std::string summary(const ReplayResult& result, const Terminal& terminal) {
   Table table;
@@ -104,9 +104,9 @@ std::string callers_text(const ReplayResult& result, std::size_t top,
 
 // The label of a bin, next to the labels around it.
 std::string bin_label(CivilTime time, std::int64_t width_s, bool one_day) {
-  if (width_s >= kDayS) return date_text(time);
+  if (width_s >= kDaySeconds) return date_text(time);
   std::string clock = clock_text(time);
-  if (width_s >= kMinute) clock.resize(5);
+  if (width_s >= kMinuteSeconds) clock.resize(5);
   return one_day ? clock : date_text(time).substr(5) + ' ' + clock;
 }
 

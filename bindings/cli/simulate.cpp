@@ -4,17 +4,13 @@
 // few requests, then a burst at the end of a window, far too many requests, a
 // pause, and a return.  A separate clock follows that traffic.
 
-#include "simulate.hpp"
-
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -261,18 +257,6 @@ class Picture {
 };
 
 }  // namespace
-
-bool keep_picture(const std::string& picture, const std::string& name) {
-  if (name == "-") {
-    print(picture);
-    return false;
-  }
-  std::ofstream file(name, std::ios::binary | std::ios::trunc);
-  file << picture;
-  file.close();
-  if (!file) throw FileError(name, errno);
-  return true;
-}
 
 int run(const SimulateOptions& options) {
   constexpr std::int64_t kShortestNs = 1'000'000;

@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
+#include "command.hpp"
 #include "failure.hpp"
 #include "format.hpp"
 #include "limitree.hpp"
-#include "simulate.hpp"
 #include "svg.hpp"
 #include "table.hpp"
 #include "terminal.hpp"

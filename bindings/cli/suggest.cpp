@@ -11,7 +11,6 @@
 
 #include "failure.hpp"
 #include "path_template.hpp"
-#include "simulate.hpp"
 
 namespace limitree::cli {
 

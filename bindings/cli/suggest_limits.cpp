@@ -59,13 +59,13 @@ std::string yaml_key(std::string_view name) {
   return quoted + '"';
 }
 
-void write(const Node& node, std::size_t depth, std::string* text) {
+void write_node(const Node& node, std::size_t depth, std::string* text) {
   const std::string indent(2 * depth, ' ');
   *text += indent + yaml_key(node.name) + ":\n";
   if (!node.limit.empty()) *text += indent + "  limits: " + node.limit + '\n';
   if (node.children.empty()) return;
   *text += indent + "  children:\n";
-  for (const Node& child : node.children) write(child, depth + 2, text);
+  for (const Node& child : node.children) write_node(child, depth + 2, text);
 }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string suggested_yaml(const SuggestResult& result) {
   }
   if (root.children.empty()) return {};
   std::string text = "schema:\n";
-  for (const Node& child : root.children) write(child, 1, &text);
+  for (const Node& child : root.children) write_node(child, 1, &text);
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "failure.hpp"
 #include "format.hpp"
@@ -82,6 +83,18 @@ void write_error_line(std::string_view line) {
 
 void complain(std::string_view message) {
   write_error_line("limitree: " + std::string(message));
+}
+
+bool keep_picture(const std::string& picture, const std::string& name) {
+  if (name == "-") {
+    print(picture);
+    return false;
+  }
+  std::ofstream file(name, std::ios::binary | std::ios::trunc);
+  file << picture;
+  file.close();
+  if (!file) throw FileError(name, errno);
+  return true;
 }
 
 ProgressBar::ProgressBar(std::int64_t total)

@@ -29,6 +29,11 @@ struct Terminal {
 // an error; a full disk throws FileError.
 void print(std::string_view text);
 
+// Writes a picture or a report to the file `name`, or to standard output if
+// that is "-": then returns false, because nothing else may follow.  Throws
+// FileError.
+bool keep_picture(const std::string& picture, const std::string& name);
+
 // Writes a line to standard error.
 void write_error_line(std::string_view line);
 
