@@ -1,6 +1,10 @@
-#include "access_log.hpp"
+// Reads the "common" and "combined" formats of Apache and nginx, and ignores
+// everything after the user agent.  The results are views of the bytes of the
+// line as they were logged: nothing is unescaped, copied or allocated.
 
 #include <algorithm>
+
+#include "log_values.hpp"
 
 namespace limitree::cli {
 
@@ -47,7 +51,18 @@ const char* split_response(std::string_view* rest, LogRequest* request) {
   return nullptr;
 }
 
-}  // namespace
+class AccessLog : public LogFormat {
+ public:
+  std::optional<LineMistake> parse(std::string_view line,
+                                   LogRequest* request) override;
+
+ private:
+  // Parses what is left of a line off *rest, which then begins where a mistake
+  // is.
+  const char* parse_rest(std::string_view* rest, LogRequest* request);
+
+  LogTime time_;
+};
 
 std::optional<LineMistake> AccessLog::parse(std::string_view line,
                                             LogRequest* request) {
@@ -88,6 +103,12 @@ const char* AccessLog::parse_rest(std::string_view* rest, LogRequest* request) {
   if (!text) return "the request has no closing quote";
   split_request(*text, request);
   return split_response(rest, request);
+}
+
+}  // namespace
+
+std::unique_ptr<LogFormat> make_access_log() {
+  return std::make_unique<AccessLog>();
 }
 
 }  // namespace limitree::cli

@@ -1,11 +1,10 @@
-#include "log_format.hpp"
+// The formats of access logs by name.
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
-#include "access_log.hpp"
 #include "failure.hpp"
 #include "log_values.hpp"
 
@@ -161,7 +160,7 @@ std::unique_ptr<LogFormat> make_log_format(const std::string& name,
   if (name == "alb") return make_pattern_log(kAlbPattern, true, fields);
   if (name == "common" || name == "combined") {
     *fields = LogFields::common();
-    return std::make_unique<AccessLog>();
+    return make_access_log();
   }
   if (name.find('$') != name.npos) return make_pattern_log(name, false, fields);
   throw UsageError(

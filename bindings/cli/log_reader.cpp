@@ -10,7 +10,6 @@
 
 #include "failure.hpp"
 #include "line_reader.hpp"
-#include "log_format.hpp"
 #include "table.hpp"
 
 namespace limitree::cli {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -107,5 +108,12 @@ class LogFormat {
   virtual std::optional<LineMistake> parse(std::string_view line,
                                            LogRequest* request) = 0;
 };
+
+// Makes the format `name`, as --format takes it, or one for a log_format of
+// nginx, which has a '$'.  `keys` are "remote_addr=client.ip", for JSON.  Sets
+// *fields to the fields that lines have.  Throws UsageError.
+std::unique_ptr<LogFormat> make_log_format(const std::string& name,
+                                           const std::vector<std::string>& keys,
+                                           LogFields* fields);
 
 }  // namespace limitree::cli

@@ -1,4 +1,5 @@
-// Formats that name the values of a line, and how these make a request.
+// The formats of access logs, and how values that a format names make a
+// request.
 
 #pragma once
 
@@ -70,6 +71,9 @@ struct JsonKey {
   std::string key;
   Slot slot;
 };
+
+// For the "common" and "combined" formats of Apache and nginx.
+std::unique_ptr<LogFormat> make_access_log();
 
 // For lines that are JSON objects.  If a slot has several keys, the first that
 // a line has counts.

@@ -1,11 +1,10 @@
-#include "log_format.hpp"
-
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "failure.hpp"
+#include "log_request.hpp"
 #include "log_time.hpp"
 
 namespace limitree::cli {

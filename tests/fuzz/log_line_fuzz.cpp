@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "failure.hpp"
-#include "log_format.hpp"
+#include "log_request.hpp"
 #include "path_template.hpp"
 
 namespace {
