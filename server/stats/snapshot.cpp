@@ -69,10 +69,6 @@ bool is_usual(const limitree_counter& counter) {
   return name != "total_negative_hits" && name != "domain_not_found";
 }
 
-std::string_view name_of(ServiceCounter counter) {
-  return kNames[static_cast<std::size_t>(counter)];
-}
-
 std::string method_name(std::string_view method, std::string_view end) {
   return "ratelimit_server." + std::string(method) + "." + std::string(end);
 }

@@ -37,9 +37,6 @@ enum class ServiceCounter : std::size_t {
 };
 inline constexpr std::size_t kServiceCounterCount = 5;
 
-// "ratelimit.service.config_load_success"
-std::string_view name_of(ServiceCounter counter);
-
 // Puts '_' in the place of ':', '|', control characters, bytes that are not
 // UTF-8, and the dots of IPv4 addresses.
 std::string clean_name(std::string_view name);
