@@ -2,10 +2,14 @@
 
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "limitree.h"
+#include "limitree.hpp"
 #include "net/client_request.hpp"
 
 namespace limitree::server {
@@ -52,5 +56,18 @@ class AnswerSink {
 // address of the store and its trouble go only to the log: see tell_trouble().
 std::string message_for_client(limitree_status status,
                                const limitree_error* error);
+
+// ---- Receipts of reservations, as clients send them -------------------------
+
+using ReceiptHandle =
+    std::unique_ptr<limitree_receipt, Release<limitree_receipt_free>>;
+
+// Null if `text` is not a receipt, with the reason in *why unless that is null.
+ReceiptHandle read_receipt(std::string_view text, AnswerStatus* why);
+
+// The text of a receipt; empty, with the reason in *why, if there is none.
+std::string receipt_of(const limitree_hold& hold,
+                       const std::vector<limitree_path>& paths,
+                       AnswerStatus* why);
 
 }  // namespace limitree::server

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "decisions/pending.hpp"
-#include "decisions/receipts.hpp"
 #include "limitree.hpp"
 
 namespace limitree::server {

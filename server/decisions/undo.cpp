@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "decisions/pending.hpp"
-#include "decisions/receipts.hpp"
 
 namespace limitree::server {
 

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "decisions/answers.hpp"
 #include "decisions/decider.hpp"
-#include "decisions/receipts.hpp"
 #include "grpc/framing.hpp"
 #include "grpc/status.hpp"
 #include "limitree.hpp"
