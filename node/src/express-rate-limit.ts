@@ -14,6 +14,8 @@
  *     app.use(rateLimit({ limit: 100, store }));
  */
 
+import type { Request, Response } from 'express';
+
 import { canonicalIp } from './address.js';
 import { rateLimit as limitExpress } from './express.js';
 import type { ExpressOptions, RateLimit } from './express.js';
@@ -26,7 +28,15 @@ export type {
 } from './express.js';
 export {
   LimitreeStore, LimitreeStore as MemoryStore } from './express_store.js';
-export type { LimitreeStoreOptions } from './express_store.js';
+export type {
+  ClientRateLimitInfo, ClientRateLimitInfo as IncrementResponse,
+  LimitreeStoreOptions,
+} from './express_store.js';
+export type {
+  LimitedRequest as AugmentedRequest, RateLimit as RateLimitRequestHandler,
+} from './express.js';
+export type {
+  OldWebStore as LegacyStore, WebStore as Store } from './web/own_store.js';
 
 export const SECOND = 1000;
 export const MINUTE = 60_000;
@@ -39,6 +49,17 @@ export interface TheirOptions extends Omit<ExpressOptions, 'validate'> {
   /** The older name of `legacyHeaders`. */
   readonly headers?: boolean | undefined;
 }
+
+/** The options of a middleware, as a store gets them. */
+export interface Options extends TheirOptions {
+  readonly windowMs: number;
+}
+
+export type ValueDeterminingMiddleware<T> =
+  (request: Request, response: Response) => T | Promise<T>;
+export type RateLimitExceededEventHandler =
+  NonNullable<TheirOptions['handler']>;
+export type EnabledValidations = Readonly<Record<string, boolean>>;
 
 function validateOf(validate: TheirOptions['validate']): Validate | undefined {
   if (typeof validate !== 'object' || validate === null) return validate;

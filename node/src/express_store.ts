@@ -1,10 +1,6 @@
 // A store of express-rate-limit, whose counters are limitree's: in the memory
 // of this process, in a file that processes share, or in Redis.
 
-import type {
-  ClientRateLimitInfo, IncrementResponse, Options, Store,
-} from 'express-rate-limit';
-
 import { checkLimiterStore } from './client.js';
 import { timeOf, wholeMs, type Clock } from './clock.js';
 import type { Decision } from './decision.js';
@@ -19,8 +15,15 @@ import type { Requests } from './requests.js';
 import { shown } from './words.js';
 import { forFramework } from './web/answer.js';
 import { checkStoreNames, webStoreOptionsOf } from './web/options.js';
+import type { WebStore } from './web/own_store.js';
 import { StoreLog } from './web/store_log.js';
 import type { Logger } from './web/warnings.js';
+
+/** What is counted of a client. */
+export interface ClientRateLimitInfo {
+  totalHits: number;
+  resetTime: Date | undefined;
+}
 
 export interface LimitreeStoreOptions extends StoreOptions {
   /** For tests, such as `() => Date.now()` under fake timers. */
@@ -45,7 +48,7 @@ const ROOT = 'hits';
 const numbers = native.numbers;
 
 /** The counters of one middleware of express-rate-limit. */
-export class LimitreeStore implements Store {
+export class LimitreeStore implements WebStore {
   /** Whether no other process and no other store has these counters. */
   readonly localKeys: boolean;
   /** The prefix of keys in Redis. */
@@ -88,7 +91,7 @@ export class LimitreeStore implements Store {
    * Called by express-rate-limit.  Throws ConfigError for options that are not
    * valid, and for a `windowMs` that is not a whole number.
    */
-  init(options: Pick<Options, 'windowMs'>): void {
+  init(options: { readonly windowMs: number }): void {
     const { windowMs } = options;
     if (!Number.isSafeInteger(windowMs) || windowMs < 1) {
       throw invalidArgument('windowMs must be a whole number greater than 0, ' +
@@ -99,7 +102,7 @@ export class LimitreeStore implements Store {
   }
 
   /** Counts a hit; the window of a client begins with its first one. */
-  increment(key: string): IncrementResponse | Promise<IncrementResponse> {
+  increment(key: string): ClientRateLimitInfo | Promise<ClientRateLimitInfo> {
     const limiter = this.#limiter ?? this.#open();
     if (this.#isShared) return this.#hitsThere(limiter, pathOf(key));
     checkKey(key);
@@ -159,7 +162,7 @@ export class LimitreeStore implements Store {
     return made;
   }
 
-  async #hitsThere(limiter: Limiter, path: Path): Promise<IncrementResponse> {
+  async #hitsThere(limiter: Limiter, path: Path): Promise<ClientRateLimitInfo> {
     try {
       const decision = await limiter.authorize(path);
       this.#log?.write(decision);
@@ -177,7 +180,7 @@ export class LimitreeStore implements Store {
       (source === 'allow' ? this.#windowMs : resetAfterMs);
   }
 
-  #hits(limit: number, remaining: number, endMs: number): IncrementResponse {
+  #hits(limit: number, remaining: number, endMs: number): ClientRateLimitInfo {
     const end = Math.round(endMs);
     if (end !== this.#endMs) {
       this.#endMs = end;

@@ -13,6 +13,13 @@ import type { ErrorContext, FastifyOptions } from './fastify_options.js';
 import { plugin, shared } from './fastify_register.js';
 
 export * from './fastify.js';
+export type {
+  ErrorContext as errorResponseBuilderContext,
+  FastifyOptions as RateLimitPluginOptions,
+  FastifyRouteOptions as RateLimitOptions,
+  FastifyStoreClass as FastifyRateLimitStoreCtor,
+  FastifyStoreObject as FastifyRateLimitStore, Hook as RateLimitHook,
+} from './fastify_options.js';
 
 /** The error for a denial, for the error handler of the app. */
 function errorOf(_: unknown, { after, statusCode }: ErrorContext): Error {

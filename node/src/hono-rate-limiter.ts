@@ -7,23 +7,28 @@
  *                           keyGenerator: (c) => c.req.header('x-user')! }));
  */
 
-import type { Context, Next } from 'hono';
+import type { Context, Env, Input, Next } from 'hono';
 
 import { rateLimit, type HonoOptions, type RateLimit } from './hono.js';
-import { checkObject } from './web/options.js';
+import { checkObject, type WebOptions } from './web/options.js';
 
 export {
   LimitreeStore, LimitreeStore as MemoryStore } from './express_store.js';
-export type { LimitreeStoreOptions } from './express_store.js';
+export type {
+  ClientRateLimitInfo, LimitreeStoreOptions } from './express_store.js';
+export type { WebStore as Store } from './web/own_store.js';
 export { RateLimitInfo, canonicalIp, clientIp } from './hono.js';
 export type { HonoOptions, RateLimit } from './hono.js';
 
-export interface RateLimiterOptions extends Omit<HonoOptions, 'handler'> {
+export interface RateLimiterOptions<
+  E extends Env = any, P extends string = any, I extends Input = {},
+> extends WebOptions<Context<E, P, I>, undefined>,
+    Pick<HonoOptions, 'requestPropertyName'> {
   /** Answers a denial, in the place of `message`; `next` lets it pass. */
   readonly handler?: ((
-    context: Context,
+    context: Context<E, P, I>,
     next: Next,
-    options: RateLimiterOptions,
+    options: RateLimiterOptions<E, P, I>,
   ) => Response | void | Promise<Response | void>) | undefined;
   /**
    * The variable of the context with `getKey` and `resetKey`.
@@ -42,18 +47,20 @@ const DEFAULTS: HonoOptions = {
  * requests of a client in a minute, in windows that begin with a request of the
  * client, and the headers of draft 6.
  */
-export function rateLimiter(options: RateLimiterOptions = {}): RateLimit {
+export function rateLimiter<
+  E extends Env = any, P extends string = any, I extends Input = {},
+>(options: RateLimiterOptions<E, P, I> = {}): RateLimit {
   checkObject(options);
   const { handler, requestStorePropertyName: name = 'rateLimitStore',
           ...others } = options;
   const given: HonoOptions = { ...DEFAULTS, ...Object.fromEntries(
     Object.entries(others).filter(([, value]) => value !== undefined)) };
+  const used = { ...given, handler } as RateLimiterOptions<E, P, I>;
   const nexts = new WeakMap<Context, Next>();
   const limit = rateLimit(handler === undefined ? given : {
     ...given, async handler(context) {
       const next = nexts.get(context)!;
-      const answer: unknown =
-        await handler(context, next, { ...given, handler });
+      const answer: unknown = await handler(context as never, next, used);
       if (answer instanceof Response) return answer;
       // next() resolves to something else.  Nothing at all is still a denial.
       return context.finalized ? context.res
@@ -68,5 +75,8 @@ export function rateLimiter(options: RateLimiterOptions = {}): RateLimit {
   };
   return Object.assign(middleware, limit);
 }
+
+export type {
+  RateLimiterOptions as ConfigType, RateLimiterOptions as HonoConfigType };
 
 export default rateLimiter;

@@ -13,16 +13,28 @@ export {
   RateLimiterRedis as RateLimiterValkey,
 } from './flexible/limiters.js';
 export type {
-  RateLimiterOptions, RateLimiterStoreOptions } from './flexible/limiters.js';
+  RateLimiterOptions, RateLimiterOptions as IRateLimiterOptions,
+  RateLimiterRedis as RateLimiterStoreAbstract, RateLimiterStoreOptions,
+  RateLimiterStoreOptions as IRateLimiterStoreOptions,
+  RateLimiterStoreOptions as IRateLimiterRedisOptions,
+  RateLimiterStoreOptions as IRateLimiterValkeyOptions,
+} from './flexible/limiters.js';
 export { RateLimiterQueue, RateLimiterQueueError } from './flexible/queue.js';
-export type { RateLimiterQueueOptions } from './flexible/queue.js';
+export type {
+  RateLimiterQueueOptions, RateLimiterQueueOptions as IRateLimiterQueueOpts,
+} from './flexible/queue.js';
 export type { StoreClient } from './flexible/store_client.js';
 export {
   RateLimiterCompatibleAbstract, RateLimiterRes } from './flexible/result.js';
 export type { CallOptions, Key, RateLimiterLike } from './flexible/result.js';
 export { RLWrapperTimeouts } from './flexible/timeouts.js';
-export type { TimeoutsOptions } from './flexible/timeouts.js';
+export type {
+  TimeoutsOptions, TimeoutsOptions as IRLWrapperTimeoutsOptions,
+} from './flexible/timeouts.js';
 export {
   BurstyRateLimiter, RLWrapperBlackAndWhite, RateLimiterUnion,
 } from './flexible/wrappers.js';
-export type { BlackAndWhiteOptions, UnionRes } from './flexible/wrappers.js';
+export type {
+  BlackAndWhiteOptions, BlackAndWhiteOptions as IRLWrapperBlackAndWhiteOptions,
+  UnionRes,
+} from './flexible/wrappers.js';

@@ -157,6 +157,28 @@ const turn: Promise<number> =
 // @ts-expect-error: points are numbers
 new RateLimiterMemory({ points: '5', duration: 1 });
 
+// The names of the other packages, as their users import them.
+class Counts implements Store {
+  windowMs = 0;
+  init(options: Options) { this.windowMs = options.windowMs; }
+  async increment(): Promise<ClientRateLimitInfo> {
+    return { totalHits: 1, resetTime: new Date(this.windowMs) };
+  }
+  async decrement() {}
+  async resetKey() {}
+}
+const ofValue: ValueDeterminingMiddleware<number> =
+  (request) => request.ip ? 1 : 2;
+const theirs: RateLimitRequestHandler =
+  limitTheirs({ limit: ofValue, store: new Counts() });
+const kept: TheirStore = new LimitreeStore();
+const registered: RateLimitPluginOptions = { max: 5, timeWindow: '1 minute' };
+const typed = rateLimiter<{ Variables: { user: string } }>({
+  keyGenerator: (context) => context.get('user'),
+  handler: (context) => context.text('no', 429) });
+const inRedis: RateLimiterStoreAbstract = new RateLimiterRedis({
+  points: 1, duration: 1, store: 'redis://a' } satisfies IRateLimiterOptions);
+
 const outbound = limitFetch({ limiter, path: (request) => ['ip', request.url],
                               maxWait: '5s' });
 const answer: Promise<Response> = outbound('http://here', { method: 'POST' });
@@ -170,7 +192,8 @@ createServer(async (request, response) => {
   const isOver: boolean = await limited(request, response);
   if (!isOver) response.end(String(limited.infoOf(request)?.limit));
 });
-export { allowed, answer, closed, hits, serve, turn };
+export { allowed, answer, closed, hits, inRedis, kept, registered, serve,
+         theirs, turn, typed };
 `;
 
 const NAMES = [
@@ -179,16 +202,21 @@ const NAMES = [
   ['{ Limiter, clientIp }', 'limitree'],
   ['{ rateLimit as limitExpress, type LimitedRequest, ' +
    'type RateLimitInfo }', 'limitree/express'],
-  ['{ MemoryStore }', 'express-rate-limit'],
-  ['{ rateLimit as limitTheirs }', 'limitree/express-rate-limit'],
+  ['{ MemoryStore, type Store as TheirStore }', 'express-rate-limit'],
+  ['{ LimitreeStore, rateLimit as limitTheirs, type ClientRateLimitInfo, ' +
+   'type Options, type RateLimitRequestHandler, type Store, ' +
+   'type ValueDeterminingMiddleware }', 'limitree/express-rate-limit'],
+  ['{ rateLimiter }', 'limitree/hono-rate-limiter'],
   ['{ limitree as limitFastify }', 'limitree/fastify'],
-  ['{ fastifyRateLimit as theirFastify }', 'limitree/fastify-rate-limit'],
+  ['{ fastifyRateLimit as theirFastify, type RateLimitPluginOptions }',
+   'limitree/fastify-rate-limit'],
   ['{ rateLimit as limitHono }', 'limitree/hono'],
   ['{ rateLimit as limitHttp }', 'limitree/http'],
   ['{ rateLimit as limitKoa }', 'limitree/koa'],
   ['{ limitFetch }', 'limitree/fetch'],
   ['{ RateLimiterMemory, RateLimiterQueue, RateLimiterRedis, ' +
-   'RateLimiterRes }', 'limitree/rate-limiter-flexible'],
+   'RateLimiterRes, type IRateLimiterOptions, ' +
+   'type RateLimiterStoreAbstract }', 'limitree/rate-limiter-flexible'],
 ].map(([what, from]) => `import ${what} from '${from}';\n`).join('');
 
 const DEFAULTS = [['express', 'express'], ['fastify', 'fastify'],
