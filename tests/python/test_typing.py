@@ -13,8 +13,13 @@ PACKAGE = pathlib.Path(__import__("limitree").__file__).parent
 USER = """
 from __future__ import annotations
 
-import limitree
+from fastapi import FastAPI
 
+import limitree
+from limitree.slowapi import _rate_limit_exceeded_handler
+from limitree.slowapi.errors import RateLimitExceeded
+
+FastAPI().add_exception_handler(RateLimitExceeded, _rate_limit_exceeded_handler)
 limiter = limitree.Limiter("schema: {job: {}}", max_buckets=7)
 decision = limiter.authorize("job", b"x", cost=2)
 wait: float | None = decision.retry_after

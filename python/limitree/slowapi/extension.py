@@ -274,10 +274,13 @@ class Limiter(extension.Limiter):
         return response
 
 
-def _rate_limit_exceeded_handler(request: Request, exc: RateLimitExceeded
-                                 ) -> Response:
-    """Answer a denied request: a 429 that says in JSON which limit it was."""
-    response = JSONResponse({"error": f"Rate limit exceeded: {exc.detail}"},
+def _rate_limit_exceeded_handler(request: Request, exc: Exception) -> Response:
+    """Answer a denied request: a 429 that says in JSON which limit it was.
+
+    ``exc`` is a RateLimitExceeded; the type is what Starlette calls it.
+    """
+    detail = cast(RateLimitExceeded, exc).detail
+    response = JSONResponse({"error": f"Rate limit exceeded: {detail}"},
                             status_code=429)
     told = getattr(request.state, "view_rate_limit", None)
     request.app.state.limiter._inject_headers(response, told)
