@@ -731,6 +731,26 @@ def test_nobody_to_ask_is_an_error():
         TestClient(app).get("/a")
 
 
+def test_a_limit_without_depends_is_an_error(app):
+    with pytest.raises(TypeError, match=r"dependencies=\[Depends\(RateLimit"):
+        app.get("/a", dependencies=[RateLimit("1/minute")])(lambda: "a")
+
+
+@pytest.mark.parametrize("as_router", [False, True])
+def test_limits_of_every_route_come_before_the_routes(as_router, recwarn):
+    app, router = FastAPI(), APIRouter()
+    app.mount("/mounted", FastAPI())
+    Limiter(app=app, default_limits=["1/minute"])
+    assert not recwarn.list
+    (router if as_router else app).get("/a")(lambda: "a")
+    if as_router:
+        app.include_router(router)
+    Limiter(app=app)
+    assert not recwarn.list
+    with pytest.warns(RuntimeWarning, match="make the Limiter first"):
+        Limiter(app=app, default_limits=["1/minute"])
+
+
 @pytest.mark.parametrize("limits, more, error", [
     ([], {}, TypeError), ([None], {}, TypeError), ([1], {}, TypeError),
     ([b"1/minute"], {}, TypeError),

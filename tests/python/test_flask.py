@@ -257,6 +257,21 @@ def test_scopes_of_a_view(app):
 # ---- Mistakes that are reported at once -------------------------------------
 
 
+def test_a_limit_of_an_application_that_is_not_limited(app):
+    limiter = Limiter(who)
+    app.get("/")(limiter.limit("1/minute")(lambda: "a"))
+    with pytest.warns(RuntimeWarning, match="init_app was not called for"):
+        assert codes(app.test_client(), "/", 2) == [200, 200]
+
+
+def test_a_limit_that_is_turned_off(recwarn):
+    app = flask.Flask("app")
+    limiter = Limiter(who, app=app, enabled=False)
+    app.get("/")(limiter.limit("1/minute")(lambda: "a"))
+    assert codes(app.test_client(), "/", 2) == [200, 200]
+    assert not recwarn.list
+
+
 def test_a_limit_without_its_text(app):
     limiter = Limiter(who, app=app)
     with pytest.raises(TypeError, match="needs the limits in parentheses"):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from fastapi import FastAPI
 from fastapi.params import Depends
+from fastapi.routing import APIRoute, APIWebSocketRoute
+from starlette.routing import Host, Mount, Route, WebSocketRoute
 
 from limitree.fastapi.rate_limit import RateLimit
 from limitree.lifespan import Message, Scope
@@ -96,6 +99,11 @@ class Limiter(Site):
             app.exception_handlers.setdefault(kind, handler)
         app.router.dependencies[:0] = [Depends(cast("RateLimit", one))
                                        for one in self._everywhere]
+        if self._everywhere and any(map(_is_limitable, app.routes)):
+            warnings.warn("default_limits and application_limits are for "
+                          "routes that are added later, and there are some "
+                          "already: make the Limiter first", RuntimeWarning,
+                          stacklevel=2)
 
     def _decorator(self, limit: Any, override_defaults: bool) -> Any:
         return Decorator(limit, override_defaults, self._note)
@@ -120,6 +128,12 @@ class Limiter(Site):
                 f"the limit of {endpoint.__qualname__} stands above its route, "
                 "which has the function without it: put @limiter.limit(...) "
                 "below the route")
+
+
+def _is_limitable(route: Any) -> bool:
+    """Return whether `route` is FastAPI's: a route, or an included router."""
+    return (isinstance(route, (APIRoute, APIWebSocketRoute))
+            or not isinstance(route, (Route, WebSocketRoute, Mount, Host)))
 
 
 class _Middleware(SiteMiddleware):

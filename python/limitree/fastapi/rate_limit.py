@@ -58,6 +58,12 @@ class RateLimit(RouteLimit):
     the limits of its step reserves, or None if the limiter was not asked.
     """
 
+    @property
+    def dependency(self) -> Any:
+        """Raises TypeError: FastAPI asks for what should be in Depends."""
+        raise TypeError("a RateLimit goes into Depends: "
+                        "dependencies=[Depends(RateLimit(\"5/minute\"))]")
+
     def __init__(self, *limits: Any,
                  key: Callable[..., Any] | ClientIp | Depends | None = None,
                  cost: Cost | Callable[..., Any] = 1,

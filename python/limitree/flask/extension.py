@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Optional, TypeVar, Union, overload
@@ -314,6 +315,10 @@ class Limiter:
         site = self._site()
         if site is not None:
             site.ask(rule, once)
+        elif "limitree" not in flask.current_app.extensions:
+            warnings.warn("a view has limits without effect: init_app was not "
+                          f"called for {flask.current_app.name!r}",
+                          RuntimeWarning, stacklevel=2)
 
     def check(self) -> None:
         """Decide the current request once more, with all of its limits.
