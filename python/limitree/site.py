@@ -92,7 +92,9 @@ class Site(PlainSite):
                  headers: Style = "ietf", reset: Reset = "delta",
                  retry_after: RetryAfter = "delta-seconds",
                  clock: Clock | None = None, **options: object) -> None:
-        if hasattr(key_func, "router"):  # an application is callable, too
+        # An application is callable, too.
+        if any(hasattr(key_func, of_application) for of_application in (
+                "router", "asgi_app", "asgi_router")):
             raise TypeError("the application goes into app=, or to init_app()")
         self._headers = HeaderOptions.of(headers, reset, retry_after)
         self._begin()

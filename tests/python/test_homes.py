@@ -65,6 +65,15 @@ def test_a_caller_whose_name_is_not_utf_8(client):
                 for _ in range(3)] == [200, 200, 429]
 
 
+@pytest.mark.parametrize("home, app", [
+    (limitree.litestar, litestar.Litestar), (limitree.quart, quart.Quart)])
+def test_the_application_is_no_key_function(home, app):
+    """It is callable; as a key function it would leave itself unlimited."""
+    made = app("app") if app is quart.Quart else app()
+    with pytest.raises(TypeError, match="the application goes into app="):
+        home.Limiter(made)
+
+
 def test_half_of_a_character():
     limiter = limitree.Limiter("schema: {a: {children: {'*': {limits: 1/d}}}}")
     for name in ("\ud83d", "\ud83e", "a\udcff", "\ufffd"):  # of JSON
