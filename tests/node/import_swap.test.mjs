@@ -81,6 +81,10 @@ describe('what require() and import return', () => {
           code: 'LIMITREE_INVALID_CONFIG',
           message: /^options must be an object such as .*, is / });
       }
+      for (const request of [{ req: {} }, { socket: {} }]) {
+        assert.throws(() => make(request, () => undefined),
+                      /^ConfigError: options are a request: write app\.use/);
+      }
     }
   });
 

@@ -258,7 +258,11 @@ export function checkObject(
   options: unknown,
   example = '{limit: 100, windowMs: 60000}',
 ): void {
-  if (typeof options === 'object' && options !== null) return;
+  if (typeof options === 'object' && options !== null) {
+    if (!('req' in options || 'socket' in options)) return;
+    refuse('options are a request: write app.use(rateLimit({limit: 100})), ' +
+      'with options in parentheses');
+  }
   refuse(`options must be an object such as ${example}, is ${shown(options)}`);
 }
 
