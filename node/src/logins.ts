@@ -17,7 +17,7 @@ import type { Decision } from './decision.js';
 import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import type { Limiter } from './limiter.js';
 import type { Path } from './paths.js';
-import { checkNames, shown } from './words.js';
+import { checkNames, shown, wellFormed } from './words.js';
 
 export interface LoginsOptions {
   /** Signs the tokens of devices: at least 16 bytes that all processes have. */
@@ -153,11 +153,16 @@ export class Logins {
    * Rejects as `authorize` does.
    */
   async attempt(
-    account: string,
+    given: string,
     address: string,
     options: AttemptOptions = {},
   ): Promise<Attempt> {
     checkNames(options, ['device'], '{device: cookie}');
+    for (const [what, value] of [['account', given], ['address', address]]) {
+      if (['string', 'number', 'bigint'].includes(typeof value)) continue;
+      throw invalidArgument(`${what} must be a string, is ${shown(value)}`);
+    }
+    const account = wellFormed(String(given));
     const { device } = options;
     const isKnown = device !== undefined && this.#isOf(account, device);
     const name = this.#name;

@@ -16,6 +16,7 @@ import base64
 import contextlib
 import hmac
 import secrets
+from collections.abc import Sequence
 from typing import Any
 
 from limitree.aio import AsyncLimiter
@@ -23,6 +24,7 @@ from limitree.decision import Decision
 from limitree.errors import StoreError
 from limitree.functions import Asking, run, run_awaited
 from limitree.limiter import Limiter
+from limitree.path_costs import in_utf8
 
 #: What each may fail, unless Logins is told otherwise.
 PAIR, ACCOUNT, ADDRESS, DEVICE = ("5/15 minutes", "20/hour", "100/hour",
@@ -33,7 +35,7 @@ _ID_CHARACTERS = 22  # in base64 without padding
 _MOST_CHARACTERS = 100  # of a token, before it is looked at
 _LEAST_SECRET = 16
 
-_Path = tuple[str, ...]
+_Path = Sequence[Any]
 
 
 class Attempt:
@@ -153,10 +155,17 @@ class Logins:
     def _paths(self, account: str, address: str, device: str | None
                ) -> tuple[str | None, list[_Path]]:
         name = self._name
+        for what, value in (("account", account), ("address", address),
+                            ("device", "" if device is None else device)):
+            if not isinstance(value, str):
+                raise TypeError(f"{what} must be str, not "
+                                f"{type(value).__name__}")
         if device is not None and self._is_of(account, device):
-            return device, [(name, "device", account, device[:_ID_CHARACTERS])]
-        return None, [(name, "pair", account, address),
-                      (name, "account", account), (name, "address", address)]
+            return device, [in_utf8((name, "device", account,
+                                     device[:_ID_CHARACTERS]))]
+        return None, [in_utf8((name, "pair", account, address)),
+                      in_utf8((name, "account", account)),
+                      (name, "address", address)]
 
     def _new_device(self, account: str) -> str:
         number = _text(secrets.token_bytes(_ID_BYTES))
@@ -171,8 +180,8 @@ class Logins:
             signature, self._signature(account, number))
 
     def _signature(self, account: str, number: str) -> str:
-        return _text(hmac.digest(self._key, f"{number}.{account}".encode(),
-                                 "sha256"))
+        signed = f"{number}.{account}".encode(errors="surrogatepass")
+        return _text(hmac.digest(self._key, signed, "sha256"))
 
 
 class AsyncLogins(Logins):

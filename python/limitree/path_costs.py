@@ -25,7 +25,7 @@ DeductWhen = Callable[[Any], Union[bool, Cost]]
 Used = Union[Costs, None, Literal[False]]
 
 
-def _in_utf8(path: Sequence[Any]) -> Sequence[Any]:
+def in_utf8(path: Sequence[Any]) -> Sequence[Any]:
     """Return `path`, or bytes of it that are unique if it is not UTF-8.
 
     aiohttp and Sanic have bytes of a header that are no UTF-8 as lone
@@ -124,7 +124,7 @@ class PathCosts:
 
         What is reserved and allowed is a Reservation, or an AsyncReservation.
         """
-        self.paths = [_in_utf8(path) for path in self.paths]
+        self.paths = [in_utf8(path) for path in self.paths]
         if self.reserves:
             return _after(self._authorize(limiter, levels), _unless_denied)
         return self._authorize(limiter, levels)

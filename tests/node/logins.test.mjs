@@ -104,6 +104,18 @@ describe('logins', () => {
     await away.close();
   });
 
+  it('takes what a client may send', async () => {
+    for (const wrong of [null, undefined, {}, ['alex']]) {
+      await assert.rejects(logins.attempt(wrong, '::1'), /^.*account must be/);
+      await assert.rejects(logins.attempt('a', wrong), /^.*address must be/);
+    }
+    const half = JSON.parse('"\\ud83d"');
+    const device = await (await logins.attempt(half, '192.0.2.1')).succeed();
+    assert.equal(await failed(half, '192.0.2.1'), 5);
+    const { isKnown } = await logins.attempt(half, '192.0.2.1', { device });
+    assert.equal(isKnown, true);
+  });
+
   it('refuses mistakes', async () => {
     const refused = (options, message) =>
       assert.rejects(Logins.of(limiter, options), message);

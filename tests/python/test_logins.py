@@ -161,6 +161,20 @@ def test_mistakes(limiter):
         Logins(limiter, secret=SECRET)
 
 
+def test_what_a_client_sends(limiter):
+    logins = Logins(limiter, secret=SECRET)
+    for wrong, what in [((None, "::1"), "account"), (("a", None), "address"),
+                        (("a", "::1", 5), "device")]:
+        with pytest.raises(TypeError, match=f"^{what} must be str, not "):
+            logins.attempt(*wrong)
+    # JSON may have half of a character.
+    half = "\ud83d"
+    device = logins.attempt(half, "192.0.2.1").succeed()
+    assert fails(logins, half, "192.0.2.1") == 5
+    assert logins.attempt(half, "192.0.2.1", device).is_known
+    assert fails(logins, "\ud83e", "192.0.2.1") == 5  # another account
+
+
 def test_the_example():
     pytest.importorskip("flask")
     path = pathlib.Path(__file__).parents[2] / "examples/login/app.py"

@@ -4,7 +4,7 @@
 import { canonicalIp } from '../address.js';
 import { LimitreeError, invalidArgument } from '../errors.js';
 import type { Path, Segment } from '../paths.js';
-import { shown } from '../words.js';
+import { shown, wellFormed } from '../words.js';
 import { AllowList, formOf } from './allow_list.js';
 import { isPromise, type Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
@@ -256,7 +256,7 @@ export class Plain<A, B> {
     if (typeof key !== 'string' || !(error instanceof LimitreeError) ||
         error.code !== 'LIMITREE_INVALID_ARGUMENT') return undefined;
     const other = this.#prefix === undefined
-      ? key.replace(/\p{Surrogate}/gu, '\ufffd') : canonicalIp(key);
+      ? wellFormed(key) : canonicalIp(key);
     return other === key ? undefined : [name!, other, ...rest];
   }
 }
