@@ -40,7 +40,7 @@ def test_a_decorator_and_a_tree_read_alike(case):
     if "errors" in case:
         with pytest.raises(limitree.ConfigError) as caught:
             limitree.Limiter(in_tree)
-        assert [message.split(": ", 1)[1]
+        assert [message.split(": ", 2)[2]
                 for message in caught.value.messages] == case["errors"]
         return
     plain_limits = PlainLimits()
