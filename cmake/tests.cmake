@@ -27,6 +27,11 @@ find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
 
+# How Python runs pytest.  To load the plugins of hypothesis and Faker, which no
+# test uses, would take each file more than a second of a processor.
+set(LIMITREE_PYTEST -m pytest -q -p no:cacheprovider -p no:faker
+                    -p no:hypothesispytest)
+
 # The environment of sanitized programs.
 if(LIMITREE_SANITIZE MATCHES thread)
   set(LIMITREE_TEST_ENVIRONMENT
@@ -226,7 +231,7 @@ function(limitree_pytest source)
   _limitree_test_target(target ${source})
   limitree_python_test(
     NAME ${target_name}
-    ARGS -m pytest -q -p no:cacheprovider ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+    ARGS ${LIMITREE_PYTEST} ${CMAKE_CURRENT_SOURCE_DIR}/${source}
     LABELS ${ARG_LABELS}
     ENVIRONMENT ${ARG_ENVIRONMENT})
 endfunction()

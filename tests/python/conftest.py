@@ -2,17 +2,12 @@
 
 import sys
 
-import hypothesis
 import pytest
 
 import limitree
 from holding import STORES
 from limitree.testing import ManualClock
 from servers import memcached, redis_server
-
-# No deadline: on a busy machine, the time of an example means nothing.
-hypothesis.settings.register_profile("limitree", deadline=None)
-hypothesis.settings.load_profile("limitree")
 
 # Each user may trade six times at once, then once every 1.5 s; all requests of
 # a user: sixteen at once, then one every 2 s.

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import limitree
+import no_deadline  # noqa: F401
 from limitree import canonical_ip, client_ip
 from limitree.errors import ClientGone
 

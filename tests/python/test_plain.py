@@ -10,6 +10,7 @@ import hypothesis.strategies as st
 import pytest
 
 import limitree
+import no_deadline  # noqa: F401
 from conftest import USERS
 from limitree import plain
 from limitree.plain import PlainLimit, PlainLimits, parse, text_of_name

@@ -4,6 +4,7 @@ import math
 import re
 
 import limitree
+import no_deadline  # noqa: F401
 from hypothesis import given
 from hypothesis import strategies as st
 from limitree.testing import ManualClock
