@@ -27,9 +27,9 @@ find_package(GTest REQUIRED)
 find_package(Threads REQUIRED)
 include(python)
 
-# How Python runs pytest.  To load the plugins of hypothesis and Faker, which no
-# test uses, would take each file more than a second of a processor.
-set(LIMITREE_PYTEST -m pytest -q -p no:cacheprovider -p no:faker
+# How Python runs pytest.  To load the plugins of anyio, Faker and hypothesis,
+# which no test uses, would take each file more than a second of a processor.
+set(LIMITREE_PYTEST -m pytest -q -p no:cacheprovider -p no:anyio -p no:faker
                     -p no:hypothesispytest)
 
 # The environment of sanitized programs.

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 
 import httpx
 import pytest
@@ -58,9 +59,8 @@ def site():
     FastAPILimiter._site, FastAPILimiter._is_set = None, False
 
 
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
+def in_a_loop(test):
+    return functools.wraps(test)(lambda: asyncio.run(test()))
 
 
 def test_a_window_begins_with_the_first_request(site):
@@ -168,8 +168,8 @@ def test_a_request_that_waits_for_its_turn(site):
     assert 60 <= (site.clock.now_ns - begin) / 1e9 < 61
 
 
-@pytest.mark.anyio
-async def test_a_line_that_is_full(anyio_backend):
+@in_a_loop
+async def test_a_line_that_is_full():
     site = Site(None)
     site.route(RateLimiter(Limiter(Rate(1, Duration.WEEK)), blocking=True,
                            max_queue=1))
@@ -188,8 +188,8 @@ async def test_a_line_that_is_full(anyio_backend):
     await FastAPILimiter.close()
 
 
-@pytest.mark.anyio
-async def test_all_lines_together_are_bounded(anyio_backend):
+@in_a_loop
+async def test_all_lines_together_are_bounded():
     """A client that has gone waits in the line of each URL it has asked."""
     site = Site(None)
     site.route(RateLimiter(Limiter(Rate(1, Duration.WEEK)), blocking=True,
@@ -237,8 +237,8 @@ def test_messages_of_a_websocket(site):
         assert answer("a") == "Hello"
 
 
-@pytest.mark.anyio
-async def test_init_and_close(anyio_backend):
+@in_a_loop
+async def test_init_and_close():
     clock = ManualClock()
     with pytest.raises(RuntimeError, match=r"await FastAPILimiter.init"):
         FastAPILimiter.site(must_be_set=True)
