@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kMaxPrinted = 64;
 constexpr std::size_t kMaxLegible = 1000;
 constexpr std::size_t kMaxWord = 24;  // longer words are not misspelled keys
+constexpr std::size_t kMaxLevels = 64;  // a text of YAML has no more
+constexpr std::size_t kMaxPath = 256;   // bytes, and one more key
 
 // The number of letters to add, drop, replace or swap with a neighbor to turn
 // `a` into `b`.  REQUIRES: neither is longer than kMaxWord.
@@ -50,11 +52,19 @@ class JsonWalk {
   explicit JsonWalk(std::string_view text) : rest_(text) {}
 
   // "schema.user.limits[1]: " for the value, or the key, at `column`; empty in
-  // an empty text.  REQUIRES: no column before the last one asked for.
+  // an empty text, and in lists within lists without an end.  REQUIRES: no
+  // column before the last one asked for.
   std::string at(std::uint32_t column) {
-    while (!rest_.empty() && column_ < column) step();
+    while (!rest_.empty() && column_ < column && levels_.size() <= kMaxLevels) {
+      step();
+    }
     std::string path;
+    if (levels_.size() > kMaxLevels) return path;
     for (const Level& level : levels_) {
+      if (path.size() > kMaxPath) {
+        path += "...";
+        break;
+      }
       if (level.is_list) {
         path += '[' + std::to_string(level.index) + ']';
       } else if (!level.key.empty()) {
@@ -165,7 +175,11 @@ Status Problems::to_status(std::span<const std::string_view> origins) const {
     error.messages.push_back(name(source) + ":" +
                              std::to_string(problem.mark.line) + ":" +
                              std::to_string(problem.mark.column) + ": " +
-                             walk->at(problem.mark.column) + problem.what);
+                             // YAML has line breaks that JSON has not.
+                             (problem.mark.line == 1
+                                  ? walk->at(problem.mark.column)
+                                  : std::string()) +
+                             problem.what);
   }
   if (uncounted_ > 0) {
     error.messages.push_back(name(last_) + ": and " +

@@ -52,6 +52,31 @@ TEST(Problems, SayWhereInTheDataOfAProgramTheyAre) {
                 "limits:1:68: schema.d: bad", "a.yaml:1:9: a file"}));
 }
 
+TEST(Problems, SayNoPlaceAfterALineBreakOfYaml) {
+  Problems problems;
+  problems.set_text(0, "{\"a\": \"x\xe2\x80\xa8y\", \"b\": 1}");
+  problems.add({2, 9}, "bad");
+  EXPECT_EQ(problems.to_status("a").error().messages,
+            std::vector<std::string>{"a:2:9: bad"});
+}
+
+TEST(Problems, SayPlacesOfBoundedLength) {
+  std::string text = R"({"schema": )";
+  for (int i = 0; i < 30; ++i) text += "{\"" + std::string(60, 'k') + "\": ";
+  Problems problems;
+  problems.set_text(0, text);
+  problems.add({1, static_cast<std::uint32_t>(text.size())}, "bad");
+  const std::string deep = std::string(1 << 20, '[');
+  problems.set_text(1, deep);
+  problems.add({1, 1 << 20}, "too deep");
+  const std::array<std::string_view, 2> origins = {"a", "b"};
+  const auto messages = problems.to_status(origins).error().messages;
+  ASSERT_EQ(messages.size(), 2u);
+  EXPECT_LT(messages[0].size(), 400u);
+  EXPECT_NE(messages[0].find("kk...: bad"), std::string::npos) << messages[0];
+  EXPECT_EQ(messages[1], "b:1:1048576: too deep");
+}
+
 TEST(Problems, SurviveDataThatIsNotJson) {
   for (const std::string_view data :
        {R"({"a")", R"({"a)", R"({"a\)", R"({"}"b":]},"c":)"}) {
