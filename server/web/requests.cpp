@@ -107,12 +107,16 @@ void read_limit(const JsonPlace& place, limitree_descriptor* descriptor) {
   });
 }
 
-// limiter.proto has the cost in other units under a name of its own.
+// limiter.proto has the cost in units other than request under a name of its
+// own.
 bool is_cost(std::string_view key, const JsonPlace& value) {
   if (key != "costs") return key == "cost";
   if (value.kind() != JsonKind::kObject) {
     value.fail("must be the cost in each unit");
   }
+  value.each_member([](std::string_view unit, const JsonPlace& cost) {
+    if (unit == "request") cost.fail("must be given as cost");
+  });
   return true;
 }
 

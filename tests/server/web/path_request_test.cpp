@@ -110,6 +110,8 @@ TEST(PathRequest, ReadsTheCostsOfTheProtocolBuffer) {
             read(R"({"paths": [["a"]], "cost": {"request": 2, "tokens": 5}})"));
   EXPECT_EQ(read(R"({"paths": [["a"]], "costs": 5})"),
             "costs: must be the cost in each unit");
+  EXPECT_EQ(read(R"({"paths": [["a"]], "costs": {"request": 5}})"),
+            "costs.request: must be given as cost");
 }
 
 TEST(PathRequest, RefusesWhatItDoesNotKnow) {
