@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "base/time.hpp"
-
 namespace limitree {
 
 namespace {

@@ -1,6 +1,5 @@
 #include "base/plan.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace limitree {

@@ -3,7 +3,6 @@
 #include <functional>
 
 #include "text/glob.hpp"
-#include "text/problems.hpp"
 
 namespace limitree {
 

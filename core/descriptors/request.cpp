@@ -1,7 +1,6 @@
 #include "descriptors/request.hpp"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace limitree {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/fixed_window.hpp"
-#include "base/plan.hpp"
 
 namespace limitree {
 

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <memory>
 #include <new>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "base/inline_vector.hpp"

@@ -1,7 +1,6 @@
 #include "limiter/limiter.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/judge.hpp"
 #include "text/text_table.hpp"

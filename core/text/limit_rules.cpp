@@ -1,7 +1,6 @@
 #include "text/limit_rules.hpp"
 
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -10,7 +9,6 @@
 #include "base/lease.hpp"
 #include "base/time.hpp"
 #include "text/number.hpp"
-#include "text/problems.hpp"
 #include "text/time_zone.hpp"
 
 namespace limitree {

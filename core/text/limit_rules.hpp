@@ -3,10 +3,8 @@
 
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 #include "base/limit.hpp"
 #include "text/problems.hpp"

@@ -4,7 +4,6 @@
 #include <array>
 #include <charconv>
 #include <numeric>
-#include <optional>
 
 #include "text/problems.hpp"
 

@@ -1,9 +1,5 @@
 #include "text/problems.hpp"
 
-#include <algorithm>
-#include <array>
-#include <utility>
-
 #include "base/utf8.hpp"
 
 namespace limitree {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
-#include <string>
 #include <unordered_set>
 
 #include "base/utf8.hpp"

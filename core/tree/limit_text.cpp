@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "text/number.hpp"
-#include "text/problems.hpp"
 
 namespace limitree {
 

@@ -1,13 +1,10 @@
 #include "tree/read_limits.hpp"
 
 #include <algorithm>
-#include <array>
-#include <string>
 #include <unordered_set>
 
 #include "base/plan.hpp"
 #include "text/number.hpp"
-#include "text/problems.hpp"
 #include "text/rule_maps.hpp"
 #include "text/text_table.hpp"
 

@@ -1,8 +1,6 @@
 #include "tree/schema.hpp"
 
 #include <array>
-#include <memory>
-#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <mutex>
 
-#include "base/time.hpp"
 #include "store/remote/common/health.hpp"
 
 namespace limitree::memcached {

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "store/entropy.hpp"
-#include "store/shared/files.hpp"
 
 namespace limitree::shared {
 

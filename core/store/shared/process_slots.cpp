@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <mutex>
 #include <utility>
-
-#include "store/shared/files.hpp"
 
 namespace limitree::shared {
 

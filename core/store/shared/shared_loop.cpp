@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #ifdef __linux__
 #include <sys/timerfd.h>

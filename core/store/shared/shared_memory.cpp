@@ -3,9 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <ctime>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>

@@ -2,7 +2,6 @@
 
 #include <memory>
 
-#include "store/redis/script/held_numbers.hpp"
 #include "store/redis/script/script_writer.hpp"
 
 namespace limitree::redis {

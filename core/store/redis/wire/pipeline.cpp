@@ -4,9 +4,7 @@
 #include <array>
 #include <functional>
 #include <new>
-#include <span>
 #include <string_view>
-#include <utility>
 
 #include "store/redis/wire/reader.hpp"
 

@@ -1,6 +1,5 @@
 #include "store/redis/wire/redis_dialog.hpp"
 
-#include <string>
 #include <utility>
 
 #include "io/failure.hpp"

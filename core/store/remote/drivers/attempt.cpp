@@ -1,6 +1,5 @@
 #include "store/remote/drivers/attempt.hpp"
 
-#include <string_view>
 #include <utility>
 
 namespace limitree::remote {

@@ -4,14 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/status.hpp"
 #include "base/time.hpp"
 #include "store/remote/common/node.hpp"
-#include "store/remote/common/settings.hpp"
 #include "store/remote/route/task.hpp"
 #include "store/remote/wire/command.hpp"
 

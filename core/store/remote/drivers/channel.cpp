@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "io/socket.hpp"
-#include "store/remote/drivers/attempt.hpp"
 
 namespace limitree::remote {
 

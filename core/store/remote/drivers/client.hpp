@@ -15,7 +15,6 @@
 #include <optional>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "store/remote/common/health.hpp"
 #include "store/remote/common/node.hpp"

@@ -1,7 +1,6 @@
 #include "store/remote/drivers/connection_pool.hpp"
 
 #include <limits>
-#include <memory>
 #include <utility>
 
 #include "store/remote/drivers/attempt.hpp"

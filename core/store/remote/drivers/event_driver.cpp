@@ -1,8 +1,6 @@
 #include "store/remote/drivers/event_driver.hpp"
 
 #include <algorithm>
-#include <array>
-#include <utility>
 
 #include "store/remote/drivers/attempt.hpp"
 

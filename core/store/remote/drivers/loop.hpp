@@ -12,10 +12,8 @@
 #include <memory>
 #include <mutex>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "base/status.hpp"
 #include "io/poller.hpp"
 #include "store/fork_guard.hpp"
 #include "store/remote/common/settings.hpp"

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "base/status.hpp"
-#include "store/remote/common/failure.hpp"
 #include "store/remote/common/node.hpp"
 #include "store/remote/common/settings.hpp"
 #include "store/remote/route/task.hpp"

@@ -1,7 +1,6 @@
 #include "store/remote/wire/command.hpp"
 
 #include <new>
-#include <utility>
 
 namespace limitree::remote {
 

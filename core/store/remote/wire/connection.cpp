@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include <algorithm>
 #include <array>
 #include <new>
 #include <utility>
