@@ -6,27 +6,27 @@
 
 #include "base/digits.hpp"
 #include "base/time.hpp"
-#include "store/redis/script/held_numbers.hpp"
 #include "store/redis/script/level_numbers.hpp"
+#include "store/redis/script/lua_text.hpp"
 
 namespace limitree::redis {
 
 namespace {
 
-// Forgets a bucket: a field of a key.  Returns how many there were.
+// Forgets a bucket: a field of a key, and for one with holds those of
+// held_lua.hpp.  Returns whether there was one.
 constexpr std::string_view kReset = R"(
-local count = redis.call('HDEL', KEYS[1], ARGV[1])
+local fields = {ARGV[1]}
+<held>local count = redis.call('HDEL', KEYS[1], unpack(fields))
 -- ":" holds no bucket: it goes with the last one.
 if redis.call('HLEN', KEYS[1]) == 1 and
   redis.call('HEXISTS', KEYS[1], ':') == 1 then
   redis.call('DEL', KEYS[1])
 end
-return count
+return count > 0 and 1 or 0
 )";
-
-// The same with its holds: held_lua.hpp.
-constexpr std::string_view kResetHeld = R"(
-local fields = {ARGV[1], ARGV[1] .. '!h'}
+constexpr std::string_view kHeldFields = R"(
+fields[2] = ARGV[1] .. '!h'
 local head = redis.call('HMGET', KEYS[1], fields[2])[1]
 if head then
   for place = 89, #head - 63, 64 do
@@ -34,12 +34,6 @@ if head then
       string.format('%s!h%d', ARGV[1], (struct.unpack('<d', head, place)))
   end
 end
-local count = redis.call('HDEL', KEYS[1], unpack(fields))
-if redis.call('HLEN', KEYS[1]) == 1 and
-  redis.call('HEXISTS', KEYS[1], ':') == 1 then
-  redis.call('DEL', KEYS[1])
-end
-return count > 0 and 1 or 0
 )";
 
 constexpr std::int64_t kSecond = 1'000'000'000;
@@ -330,8 +324,11 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
 }
 
 std::string reset_command(const Address& address, bool holds) {
-  return command_of({"EVAL", holds ? kResetHeld.substr(1) : kReset.substr(1),
-                     "1", address.key, address.field});
+  LuaNames names;
+  names.set("held", holds ? kHeldFields.substr(1) : "");
+  std::string script;
+  append_lua(kReset, names, &script);
+  return command_of({"EVAL", script, "1", address.key, address.field});
 }
 
 }  // namespace limitree::redis

@@ -1,5 +1,6 @@
 #include "store/redis/script/fragments.hpp"
 
+#include <array>
 #include <initializer_list>
 #include <utility>
 
@@ -285,7 +286,6 @@ constexpr Fragments fixed(std::string_view read) {
   return {.read = read,
           .denies = kTooMany,
           .ahead = kAhead,
-          .hold = "",
           .spend = kSpendUnits,
           .refund = kRefundUnits,
           .hits = "min(<cost>, 4e9 - $used)",  // kMaxUnits
@@ -299,7 +299,6 @@ constexpr Fragments kTailFragments = {
     .read = kReadTail,
     .denies = kTooMany,
     .ahead = kAhead,
-    .hold = "",
     .spend = kSpendUnits,
     .refund = kRefundTail,
     .text = "format('%d:%d:%d', $x, $y + <more>, $z)",
@@ -311,7 +310,6 @@ constexpr Fragments kStepFragments = {
     .read = kReadStep,
     .denies = kTooMany,
     .ahead = kAhead,
-    .hold = "",
     .spend = kSpendUnits,
     .refund = kRefundUnits,
     .text = "format('%d', $x + ($used + <more>) * <period>)",
@@ -323,7 +321,6 @@ constexpr Fragments kLogFragments = {
     .read = kReadLog,
     .denies = kTooMany,
     .ahead = kAhead,
-    .hold = "",
     .spend = kSpendUnits,
     .refund = kRefundLog,
     .text = kLogText,
@@ -345,29 +342,10 @@ const Fragments& fragments_of(Kind kind) {
   static constexpr Fragments kCalendar = fixed(kReadCalendar);
   static const Fragments holding = {
       .read = held::kRead, .denies = "$h.denies", .word_left = "$h.word"};
-  switch (kind) {
-    case Kind::kGcra:
-      break;
-    case Kind::kFixed:
-      return kFixed;
-    case Kind::kFirst:
-      return kFirst;
-    case Kind::kCalendar:
-      return kCalendar;
-    case Kind::kTail:
-    case Kind::kTailUp:
-      return kTailFragments;
-    case Kind::kStep:
-      return kStepFragments;
-    case Kind::kLog:
-      return kLogFragments;
-    case Kind::kHeldGcra:
-    case Kind::kHeldFixed:
-    case Kind::kHeldCalendar:
-    case Kind::kConcurrent:
-      return holding;
-  }
-  return kGcraFragments;
+  static const std::array<const Fragments*, kKinds> others = {
+      &kGcraFragments, &kFixed,         &kFirst,         &kCalendar,
+      &kTailFragments, &kTailFragments, &kStepFragments, &kLogFragments};
+  return can_hold(kind) ? holding : *others[static_cast<std::size_t>(kind)];
 }
 
 void set_fragments(Kind kind, bool small, LuaNames* names) {

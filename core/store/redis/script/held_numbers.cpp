@@ -1,13 +1,18 @@
-#include "store/redis/script/held_numbers.hpp"
+// level_numbers.hpp for limits with `hold`.
 
 #include <algorithm>
+#include <chrono>
 #include <vector>
 
 #include "base/calendar.hpp"
+#include "store/redis/script/level_numbers.hpp"
 
 namespace limitree::redis {
 
 namespace {
+
+// A bucket that fills within this time has numbers of 53 bits.
+constexpr Duration kMaxHeldOffset = std::chrono::days(100);
 
 // What a word tells: which sides of a Usage it has, and more.
 constexpr std::int64_t kTellsLeft = 1;

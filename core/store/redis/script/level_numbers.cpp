@@ -6,10 +6,7 @@
 #include "base/fixed_window.hpp"
 #include "base/leaky_step.hpp"
 #include "base/sliding_tail.hpp"
-#include "base/time.hpp"
 #include "base/unit_log.hpp"
-#include "store/redis/script/held_numbers.hpp"
-#include "store/redis/script/script_numbers.hpp"
 
 namespace limitree::redis {
 
@@ -96,47 +93,24 @@ Kind kind_of(const Limit& limit) {
 }
 
 const std::array<std::string_view, kNumbers>& number_names(Kind kind) {
-  using Names = std::array<std::string_view, kNumbers>;
-  static constexpr Names kGcra = {"charge",  "charge_ns", "most",
-                                  "most_ns", "top",       "top_ns"};
-  static constexpr Names kCalendar = {"cost",  "ceiling", "before",
-                                      "start", "stop",    "next"};
-  static constexpr Names kStep = {"cost", "ceiling", "period", "highest"};
-  static constexpr Names kLog = {"cost", "ceiling", "period", "join",
-                                 "capacity"};
-  static constexpr Names kWindow = {"cost", "ceiling", "period"};
-  static constexpr Names kHeldGcra = {"cost", "ceiling", "lasts", "flags",
-                                      "interval"};
-  static constexpr Names kHeldFixed = {"cost", "ceiling", "lasts", "flags",
-                                       "period"};
-  static constexpr Names kHeldCalendar = {"cost",   "ceiling", "lasts", "flags",
-                                          "before", "start",   "stop",  "next",
-                                          "third",  "fourth"};
-  static constexpr Names kConcurrent = {"cost", "ceiling", "lasts", "flags"};
-  switch (kind) {
-    case Kind::kGcra:
-      return kGcra;
-    case Kind::kCalendar:
-      return kCalendar;
-    case Kind::kStep:
-      return kStep;
-    case Kind::kLog:
-      return kLog;
-    case Kind::kHeldGcra:
-      return kHeldGcra;
-    case Kind::kHeldFixed:
-      return kHeldFixed;
-    case Kind::kHeldCalendar:
-      return kHeldCalendar;
-    case Kind::kConcurrent:
-      return kConcurrent;
-    case Kind::kFixed:
-    case Kind::kFirst:
-    case Kind::kTail:
-    case Kind::kTailUp:
-      break;
-  }
-  return kWindow;
+  // In the order of Kind.
+  static constexpr std::array<std::string_view, kNumbers> kNames[] = {
+      {"charge", "charge_ns", "most", "most_ns", "top", "top_ns"},
+      {"cost", "ceiling", "period"},
+      {"cost", "ceiling", "period"},
+      {"cost", "ceiling", "before", "start", "stop", "next"},
+      {"cost", "ceiling", "period"},
+      {"cost", "ceiling", "period"},
+      {"cost", "ceiling", "period", "highest"},
+      {"cost", "ceiling", "period", "join", "capacity"},
+      {"cost", "ceiling", "lasts", "flags", "interval"},
+      {"cost", "ceiling", "lasts", "flags", "period"},
+      {"cost", "ceiling", "lasts", "flags", "before", "start", "stop", "next",
+       "third", "fourth"},
+      {"cost", "ceiling", "lasts", "flags"},
+  };
+  static_assert(std::size(kNames) == kAllKinds);
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 std::uint32_t named_numbers(Kind kind) {

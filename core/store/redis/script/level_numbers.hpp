@@ -4,16 +4,68 @@
 #pragma once
 
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <system_error>
 
 #include "base/demand.hpp"
 #include "base/plan.hpp"
+#include "base/status.hpp"
 #include "base/time.hpp"
-#include "store/redis/script/script_numbers.hpp"
 
 namespace limitree::redis {
+
+// What a script gets for a level.
+inline constexpr std::size_t kNumbers = 10;
+inline constexpr std::size_t kLoopNumbers = 6;  // without kinds that can hold
+using LevelNumbers = std::array<std::int64_t, kNumbers>;
+
+constexpr std::int64_t micros_of(Instant at) {
+  return at.time_since_epoch() / kMicrosecond;
+}
+constexpr std::int64_t micros_of(Duration time) { return time / kMicrosecond; }
+
+// Takes decimal numbers, between colons, off the front of a word; of an empty
+// one they are 0.
+class ReplyNumbers {
+ public:
+  explicit ReplyNumbers(std::string_view text)
+      : text_(text), empty_(text.empty()) {}
+
+  std::int64_t next() {
+    if (empty_) return 0;
+    std::uint64_t value = 0;
+    const char* const end = text_.data() + text_.size();
+    const auto [at, error] = std::from_chars(text_.data(), end, value);
+    if (error != std::errc() || value > INT64_MAX) {
+      ok_ = false;
+      return 0;
+    }
+    text_.remove_prefix(static_cast<std::size_t>(at - text_.data()));
+    if (text_.starts_with(':')) {
+      text_.remove_prefix(1);
+    } else {
+      ended_ = text_.empty();
+    }
+    return static_cast<std::int64_t>(value);
+  }
+  // Microseconds since 1970.
+  Instant next_instant() {
+    const std::int64_t micros = next();
+    if (micros > INT64_MAX / 1000) ok_ = false;
+    return ok_ ? Instant(micros * kMicrosecond) : Instant();
+  }
+  bool ok() const { return ok_; }
+  bool all_read() const { return empty_ || (ok_ && ended_); }
+
+ private:
+  std::string_view text_;
+  const bool empty_;
+  bool ok_ = true;
+  bool ended_ = false;
+};
 
 // How a script knows of limits.  The number of scripts is bounded by the tree,
 // not by callers, and by the number that a process makes of either kind: what
@@ -110,5 +162,27 @@ Demand demand_of(const Plan& plan, const Level& level, Instant now);
 // about it.  False if it is not such a word.
 bool read_usage(const Plan& plan, const Level& level, std::string_view word,
                 Instant now, Usage* usage);
+
+// ---- limits with `hold` ----------------------------------------------------
+
+// What the number `flags` tells.
+inline constexpr std::int64_t kFreesUnsettled = 1;  // `unsettled: free`
+inline constexpr std::int64_t kBooksEnded = 2;      // see MixedLevel::keep()
+inline constexpr std::int64_t kWantsGrowth = 4;
+inline constexpr std::size_t kFlagsNumber = 3;  // its place
+
+// Whether units of `limit` can be held in Redis, whose numbers have 53 bits.
+Status can_be_held(const Limit& limit);
+
+// The numbers of such a limit; the fifth is `last`.
+LevelNumbers held_numbers(const Plan& plan, const Level& level,
+                          std::int64_t last);
+LevelNumbers held_calendar_numbers(const Plan& plan, const Level& level,
+                                   Instant now);
+
+// read_usage(): the script has looked at the holds.  Fills plan.found, if that
+// is wanted.
+bool read_held(const Plan& plan, const Level& level, const Demand& demand,
+               ReplyNumbers* words, Usage* usage);
 
 }  // namespace limitree::redis

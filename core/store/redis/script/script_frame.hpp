@@ -67,14 +67,9 @@ local c_d, c_e, c_f = ARGV[at + 6] + 0, ARGV[at + 7] + 0, ARGV[at + 8] + 0
 )";
 inline constexpr std::string_view kEndOfLevel = "end\nat = at + 9\nend\n";
 
-// The same in Layout::kHeldLoop.
+// What Layout::kHeldLoop has besides.
 inline constexpr std::string_view kHeldTables = "local h = {}\n";
-inline constexpr std::string_view kEachHeldLevel = R"(
-for j = 1, count do
-i = i + 1
-local kind, when, field = ARGV[at], ARGV[at + 2], ARGV[fields + j]
-local c_a, c_b, c_c = ARGV[at + 3] + 0, ARGV[at + 4] + 0, ARGV[at + 5] + 0
-local c_d, c_e, c_f = ARGV[at + 6] + 0, ARGV[at + 7] + 0, ARGV[at + 8] + 0
+inline constexpr std::string_view kMoreOfHeldLevel = R"(
 local c_g, c_h, c_i = ARGV[at + 9] + 0, ARGV[at + 10] + 0, ARGV[at + 11] + 0
 local c_j = ARGV[at + 12] + 0
 )";

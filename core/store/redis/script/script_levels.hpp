@@ -152,7 +152,7 @@ class ScriptLevels {
   }
   void name_kind(Kind kind) {
     static_assert(kLoopNumbers == 6, "frame::kEachLevel has c_a ... c_f");
-    static_assert(kNumbers == 10, "frame::kEachHeldLevel has c_a ... c_j");
+    static_assert(kNumbers == 10, "frame::kMoreOfHeldLevel ends with c_j");
     kind_ = kind;
     for (std::size_t n = 0; n < kNumbers; ++n) {
       if (number_names(kind)[n].empty()) continue;
@@ -199,7 +199,8 @@ class ScriptLevels {
       }
       return;
     }
-    append(holds_ ? frame::kEachHeldLevel : frame::kEachLevel);
+    append(frame::kEachLevel);
+    if (holds_) append(frame::kMoreOfHeldLevel);
     for (std::size_t k = 0; k < (holds_ ? kAllKinds : kKinds); ++k) {
       name_kind(static_cast<Kind>(k));
       body_ += k == 0 ? "if" : "elseif";
