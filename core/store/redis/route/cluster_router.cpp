@@ -1,24 +1,12 @@
 #include "store/redis/route/cluster_router.hpp"
 
-#include <algorithm>
-#include <random>
 #include <utility>
-
-#include "store/entropy.hpp"
-#include "store/redis/route/topology_reply.hpp"
 
 namespace limitree::redis {
 
 namespace {
 
 using Weight = DiscoveryFailure::Weight;
-
-// Many processes with one configuration should not all ask the same one.
-void shuffle(std::vector<Endpoint>* endpoints) {
-  thread_local std::minstd_rand random{
-      static_cast<std::uint32_t>(random_word())};
-  std::shuffle(endpoints->begin(), endpoints->end(), random);
-}
 
 }  // namespace
 
@@ -157,20 +145,11 @@ bool ClusterRouter::learn(Node* node, const Target& target,
       // Other nodes may know where its slots are.
       wanted_.store(Wanted::kOfAnother, std::memory_order_relaxed);
       return true;
-    case Failure::kReadOnly:
-    case Failure::kMasterDown:
-    case Failure::kResolve:
-    case Failure::kRefused:
-    case Failure::kTls:
-    case Failure::kLost:
-    case Failure::kTimeout:
-    case Failure::kBackoff:
+    default:
       // A target that names an endpoint would lead to the same one again.
-      if (target.endpoint) return false;
+      if (!is_gone(outcome.failure) || target.endpoint) return false;
       lost(node);
       return outcome.fate != Outcome::Fate::kUnknown && route(target) != node;
-    default:
-      return false;
   }
 }
 

@@ -2,15 +2,18 @@
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "store/entropy.hpp"
 #include "store/redis/wire/redis_dialog.hpp"
 #include "store/remote/route/node_set.hpp"
 #include "store/remote/route/router.hpp"
@@ -83,6 +86,32 @@ class DiscoveringRouter : public Router {
   // be asked, or answered with an error, is asked last from then on.
   virtual std::vector<Endpoint> to_ask() = 0;
   virtual void move_to_back(const Endpoint& asked) = 0;
+
+  // Many processes with one configuration should not all ask the same one.
+  template <typename Server>
+  static void shuffle(std::vector<Server>* servers) {
+    thread_local std::minstd_rand random{
+        static_cast<std::uint32_t>(random_word())};
+    std::shuffle(servers->begin(), servers->end(), random);
+  }
+
+  // Whether a server that ends an attempt like this is gone, or has become
+  // something else.
+  static bool is_gone(Failure failure) {
+    switch (failure) {
+      case Failure::kReadOnly:
+      case Failure::kMasterDown:
+      case Failure::kResolve:
+      case Failure::kRefused:
+      case Failure::kTls:
+      case Failure::kLost:
+      case Failure::kTimeout:
+      case Failure::kBackoff:
+        return true;
+      default:
+        return false;
+    }
+  }
 
   bool holds_off() const {
     return steady_now() < hold_until_.load(std::memory_order_relaxed);

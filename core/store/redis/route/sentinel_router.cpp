@@ -1,10 +1,7 @@
 #include "store/redis/route/sentinel_router.hpp"
 
-#include <algorithm>
-#include <random>
 #include <utility>
 
-#include "store/entropy.hpp"
 #include "store/redis/route/topology_reply.hpp"
 
 namespace limitree::redis {
@@ -91,9 +88,7 @@ SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
   for (const Endpoint& endpoint : settings.url.endpoints) {
     sentinels_.push_back({endpoint});
   }
-  // Many processes with one configuration should not all ask the same one.
-  std::shuffle(sentinels_.begin(), sentinels_.end(),
-               std::minstd_rand{static_cast<std::uint32_t>(random_word())});
+  shuffle(&sentinels_);
 }
 
 Node* SentinelRouter::route(const Target& target) {
@@ -140,23 +135,13 @@ void SentinelRouter::forget(Node* node) {
 
 bool SentinelRouter::learn(Node* node, const Target& target,
                            const Outcome& outcome) {
-  switch (outcome.failure) {
-    case Failure::kReadOnly:
-    case Failure::kMasterDown:
-    case Failure::kNoReplicas:  // cut off, perhaps, and replaced
-    case Failure::kResolve:
-    case Failure::kRefused:
-    case Failure::kTls:
-    case Failure::kLost:
-    case Failure::kTimeout:
-    case Failure::kBackoff:
-      // A target that names an endpoint would lead to the same one again.
-      if (target.endpoint) return false;
-      forget(node);
-      return outcome.fate != Outcome::Fate::kUnknown;
-    default:
-      return false;
-  }
+  // Without replicas it is cut off, perhaps, and replaced.
+  const bool is_lost =
+      is_gone(outcome.failure) || outcome.failure == Failure::kNoReplicas;
+  // A target that names an endpoint would lead to the same one again.
+  if (!is_lost || target.endpoint) return false;
+  forget(node);
+  return outcome.fate != Outcome::Fate::kUnknown;
 }
 
 Router::Check SentinelRouter::check_due(Node* node, Monotonic now) {
