@@ -7,6 +7,7 @@
 
 #include "base/status.hpp"
 #include "store/memcached/decision.hpp"
+#include "store/memcached/memcached_dialog.hpp"
 #include "store/remote/route/task.hpp"
 
 namespace limitree::memcached {
@@ -22,8 +23,20 @@ class DecideTask final : public remote::Task {
     return begin(decision_.wants_turn() ? decision_.take_turn()
                                         : decision_.start());
   }
-  bool accepts(const remote::Outcome& outcome) override;
-  Step answered(remote::Outcome outcome) override;
+  bool accepts(const remote::Outcome& outcome) override {
+    return responses_of(outcome).size() == part().replies;
+  }
+  Step answered(remote::Outcome outcome) override {
+    const bool ends = decision_.answered(at_, outcome);
+    if (is_out_of_time(outcome.failure)) return {};
+    if (ends || at_ + 1 == decision_.parts().size()) {
+      at_ = 0;  // also if memory runs out
+      return begin(decision_.next());
+    }
+    ++at_;
+    target_.node = part().node;
+    return {Step::Kind::kSend};
+  }
   Step resumed() override { return begin(decision_.resumed()); }
   std::string_view bytes() const override { return part().bytes; }
   std::size_t replies() const override { return part().replies; }
@@ -37,14 +50,15 @@ class DecideTask final : public remote::Task {
 
  private:
   const Decision::Part& part() const { return decision_.parts()[at_]; }
-  Step begin(Step step);
+  Step begin(Step step) {
+    at_ = 0;
+    if (step.kind == Step::Kind::kSend) target_.node = part().node;
+    return step;
+  }
 
   Decision decision_;
   std::size_t at_ = 0;  // the part under way
   remote::Target target_;
 };
-
-// Whether memcached can answer a line with any of `outcome`.
-bool is_sound(const remote::Outcome& outcome);
 
 }  // namespace limitree::memcached

@@ -1,21 +1,112 @@
 #include "store/redis/redis_store.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/recycled.hpp"
 #include "store/redis/drivers/decide_task.hpp"
-#include "store/redis/drivers/plain_task.hpp"
+#include "store/redis/drivers/retry.hpp"
 #include "store/redis/route/make_router.hpp"
-#include "store/redis/wire/client_reply.hpp"
+#include "store/redis/wire/reader.hpp"
+#include "store/redis/wire/resp.hpp"
 #include "store/remote/drivers/client.hpp"
 #include "store/remote/drivers/client_loop.hpp"
 #include "store/remote/drivers/loop.hpp"
 
 namespace limitree::redis {
+
+namespace {
+
+std::string bytes_of(const ClientReply& reply) {
+  std::string bytes;
+  switch (reply.kind) {
+    case ClientReply::Kind::kText:
+      append_word(reply.text, &bytes);
+      return bytes;
+    case ClientReply::Kind::kError:
+      bytes.append("-").append(reply.text.substr(0, Reader::kMaxLine));
+      std::ranges::replace(bytes, '\r', ' ');
+      std::ranges::replace(bytes, '\n', ' ');
+      return bytes.append("\r\n");
+    default:
+      return ":0\r\n";  // no decision is a number
+  }
+}
+
+// What a client of the host says about a command, as what a connection of our
+// own would have said.  The same parser makes the reply, within its bounds.
+Outcome outcome_of(const ClientReply& reply) {
+  const bool is_lost = reply.kind == ClientReply::Kind::kLost;
+  if (is_lost || reply.kind == ClientReply::Kind::kUnsent) {
+    const auto fate =
+        is_lost ? Outcome::Fate::kUnknown : Outcome::Fate::kNotSent;
+    return Outcome::lost(fate, Failure::kLost, std::string(reply.text));
+  }
+  Reader reader;
+  reader.feed(bytes_of(reply));
+  Reply made = reader.next();
+  if (made == nullptr) {
+    return Outcome::lost(Outcome::Fate::kUnknown, Failure::kProtocol,
+                         reader.detail());
+  }
+  return answered(std::move(made));
+}
+
+}  // namespace
+
+// Commands whose answers need no judgement, one after the other: forgetting
+// buckets, asking whether a server is there.
+class PlainTask final : public Task {
+ public:
+  explicit PlainTask(const Settings& settings) : settings_(settings) {}
+
+  // Adds a command, for the node that has `place`.  Only before start().
+  void add(const Place& place, std::string bytes) {
+    commands_.push_back({place, std::move(bytes)});
+  }
+
+  Step start() override { return next(); }
+
+  Step answered(Outcome outcome) override {
+    if (outcome.failure == Failure::kNone) {
+      ++at_;
+      return next();
+    }
+    if (const auto again = retry_.after(outcome)) return *again;
+    status_ = retry_.failure(outcome, settings_);
+    return {};
+  }
+
+  Step resumed() override { return {Step::Kind::kSend}; }
+  std::string_view bytes() const override { return commands_[at_].bytes; }
+  const Target& target() const override { return retry_.target(); }
+
+  // The first failure; commands after it have not been sent.
+  Status take_status() { return std::move(status_); }
+
+ private:
+  struct Item {
+    Place place;
+    std::string bytes;
+  };
+
+  Step next() {
+    if (at_ == commands_.size()) return {};
+    retry_.begin(commands_[at_].place);
+    return {Step::Kind::kSend};
+  }
+
+  const Settings& settings_;
+  std::vector<Item> commands_;
+  std::size_t at_ = 0;
+  Retry retry_;
+  Status status_;
+};
 
 // What a loop does for the limiter.
 class RedisStore::Ticket : public AsyncTask {
