@@ -1,7 +1,6 @@
 #include "store/memcached/memcached_store.hpp"
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -117,12 +116,6 @@ Status MemcachedStore::ping() {
     if (Status status = task.take_status(); !status.ok()) return status;
   }
   return {};
-}
-
-StoreStats MemcachedStore::stats() {
-  StoreStats stats;
-  traffic_.add_to(&stats);
-  return stats;
 }
 
 void MemcachedStore::before_fork() {

@@ -297,12 +297,6 @@ Status RedisStore::ping() {
   return task.take_status();
 }
 
-StoreStats RedisStore::stats() {
-  StoreStats stats;
-  traffic_.add_to(&stats);
-  return stats;
-}
-
 bool RedisStore::reply(std::uint64_t token, const ClientReply& reply) {
   return client_ != nullptr && client_->reply(token, outcome_of(reply));
 }

@@ -17,7 +17,7 @@ namespace limitree::remote {
 struct Traffic {
   // Round trips by time taken: bucket i holds those of less than
   // 2^i x 16 microseconds, the last one all others.
-  static constexpr std::size_t kBuckets = 16;
+  static constexpr std::size_t kBuckets = StoreStats::kRoundTripBuckets;
 
   std::array<std::atomic<std::int64_t>, kBuckets> round_trips{};
   std::atomic<std::int64_t> round_trip_ns{0};  // their sum
@@ -34,21 +34,20 @@ struct Traffic {
     round_trip_ns.fetch_add(ns, std::memory_order_relaxed);
   }
 
-  void add_to(StoreStats* stats) const {
-    static_assert(StoreStats::kRoundTripBuckets == kBuckets);
+  StoreStats stats() const {
     constexpr auto kRelaxed = std::memory_order_relaxed;
+    StoreStats stats;
     for (std::size_t i = 0; i < kBuckets; ++i) {
-      stats->round_trips[i] = round_trips[i].load(kRelaxed);
+      stats.round_trips[i] = round_trips[i].load(kRelaxed);
     }
-    stats->round_trip_ns = round_trip_ns.load(kRelaxed);
-    stats->connects = connects.load(kRelaxed);
+    stats.round_trip_ns = round_trip_ns.load(kRelaxed);
+    stats.connects = connects.load(kRelaxed);
     for (std::size_t i = 1; i < kFailureCount; ++i) {  // 0 is kNone
       const std::int64_t found = failures[i].load(kRelaxed);
-      if (found > 0) {
-        stats->troubles.push_back(
-            {failure_name(static_cast<Failure>(i)), found});
-      }
+      if (found == 0) continue;
+      stats.troubles.push_back({failure_name(static_cast<Failure>(i)), found});
     }
+    return stats;
   }
 
   void count(Failure failure) {
