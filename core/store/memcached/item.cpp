@@ -1,8 +1,8 @@
 #include "store/memcached/item.hpp"
 
 #include <algorithm>
-#include <cstddef>
 
+#include "base/byte_stream.hpp"
 #include "base/limit.hpp"
 
 namespace limitree::memcached {
@@ -16,16 +16,7 @@ static_assert(std::int64_t{31} * kMaxHolds <= std::int64_t{512} << 10);
 constexpr std::string_view kMagic = "LT";
 constexpr char kVersion = 1;
 
-// ---- numbers ----------------------------------------------------------------
-
 // Times wrap around, so that the bytes of any number are read as some time.
-constexpr std::uint64_t zigzag(std::int64_t number) {
-  return (static_cast<std::uint64_t>(number) << 1U) ^
-         static_cast<std::uint64_t>(number >> 63);
-}
-constexpr std::int64_t unzigzag(std::uint64_t number) {
-  return static_cast<std::int64_t>((number >> 1U) ^ (0 - (number & 1U)));
-}
 constexpr std::int64_t less(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) -
                                    static_cast<std::uint64_t>(b));
@@ -45,96 +36,7 @@ constexpr Instant at_micros(std::int64_t micros) {
       static_cast<std::int64_t>(static_cast<std::uint64_t>(micros) * 1000));
 }
 
-class Writer {
- public:
-  explicit Writer(std::string* out) : out_(*out) {}
-
-  void put(std::uint64_t number) {
-    for (; number >= 0x80; number >>= 7U) {
-      out_.push_back(static_cast<char>(number | 0x80));
-    }
-    out_.push_back(static_cast<char>(number));
-  }
-  void put_signed(std::int64_t number) { put(zigzag(number)); }
-  void put_word(std::uint64_t word) {
-    for (int i = 0; i < 8; ++i, word >>= 8U) {
-      out_.push_back(static_cast<char>(word));
-    }
-  }
-  void put_text(std::string_view text) {
-    put(text.size());
-    out_.append(text);
-  }
-
- private:
-  std::string& out_;
-};
-
-// Once something is wrong, nothing is left, and all numbers are 0.
-class Source {
- public:
-  explicit Source(std::string_view bytes) : bytes_(bytes) {}
-
-  bool failed() const { return failed_; }
-  std::size_t left() const { return bytes_.size(); }
-
-  std::uint64_t take() {
-    std::uint64_t number = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      if (bytes_.empty()) break;
-      const auto byte = static_cast<unsigned char>(bytes_.front());
-      bytes_.remove_prefix(1);
-      // The tenth byte has one bit left.
-      if (shift == 63 && byte > 1) break;
-      number |= std::uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) return number;
-    }
-    return fail();
-  }
-  std::int64_t take_signed() { return unzigzag(take()); }
-  std::uint32_t take_small() {
-    const std::uint64_t number = take();
-    return static_cast<std::uint32_t>(number <= UINT32_MAX ? number : fail());
-  }
-  std::uint64_t take_word() {
-    if (bytes_.size() < 8) return fail();
-    std::uint64_t word = 0;
-    for (unsigned i = 0; i < 8; ++i) {
-      word |= std::uint64_t{static_cast<unsigned char>(bytes_[i])} << (8 * i);
-    }
-    bytes_.remove_prefix(8);
-    return word;
-  }
-  std::string_view take_text(std::size_t size) {
-    if (size > bytes_.size()) {
-      fail();
-      return {};
-    }
-    const std::string_view text = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return text;
-  }
-  // How many parts follow, of at least `least` bytes each.
-  std::size_t take_count(std::size_t least) {
-    const std::uint64_t count = take();
-    return count <= bytes_.size() / least ? static_cast<std::size_t>(count)
-                                          : fail();
-  }
-
- private:
-  std::uint8_t fail() {
-    failed_ = true;
-    bytes_ = {};
-    return 0;
-  }
-
-  std::string_view bytes_;
-  bool failed_ = false;
-};
-
-// ---- fields -----------------------------------------------------------------
-
-void put_field(const Field& field, Instant latest, Writer* out) {
+void put_field(const Field& field, Instant latest, ByteWriter* out) {
   out->put_text(field.name);
   out->put(static_cast<std::uint64_t>(field.kind));
   if (field.kind == Field::Kind::kTat) {
@@ -177,7 +79,7 @@ void put_field(const Field& field, Instant latest, Writer* out) {
   }
 }
 
-void take_log(Instant latest, Source* in, Field* field) {
+void take_log(Instant latest, ByteReader* in, Field* field) {
   constexpr std::size_t kLeast = 2;  // bytes of an entry
   std::int64_t at = micros_of(latest);
   const std::size_t count = in->take_count(kLeast);
@@ -189,7 +91,7 @@ void take_log(Instant latest, Source* in, Field* field) {
 }
 
 // Returns whether they are in order, and have units.
-bool take_holds(Instant latest, Source* in, Field* field) {
+bool take_holds(Instant latest, ByteReader* in, Field* field) {
   constexpr std::size_t kLeast = 18;
   std::int64_t at = ns_of(latest);
   field->current = in->take_small();
@@ -210,8 +112,8 @@ bool take_holds(Instant latest, Source* in, Field* field) {
   return true;
 }
 
-bool take_field(Instant latest, Source* in, Field* field) {
-  field->name = in->take_text(in->take_count(1));
+bool take_field(Instant latest, ByteReader* in, Field* field) {
+  field->name = in->take_text();
   const std::uint64_t kind = in->take();
   if (in->failed() || kind > static_cast<std::uint64_t>(Field::Kind::kHolds)) {
     return false;
@@ -259,7 +161,7 @@ Instant Item::over() const {
 }
 
 void encode(const Item& item, std::string* out) {
-  Writer writer(out);
+  ByteWriter writer(out);
   out->append(kMagic);
   out->push_back(kVersion);
   writer.put_signed(ns_of(item.latest));
@@ -277,7 +179,7 @@ const char* decode(std::string_view bytes, Item* item) {
   bytes.remove_prefix(kMagic.size());
   if (bytes.front() != kVersion) return "an item of another version";
   bytes.remove_prefix(1);
-  Source in(bytes);
+  ByteReader in(bytes);
   item->latest = at_ns(in.take_signed());
   item->writer = in.take();
   constexpr std::size_t kLeast = 3;  // bytes of a field

@@ -11,8 +11,8 @@
 //                   of a cell in microseconds
 //     ...           as its kind has it: see item.cpp
 //
-// Numbers are varints of 7 bits per byte, the lowest first; those that may be
-// negative are zigzag-encoded.  Identifiers of holds are 16 bytes.
+// Numbers are those of base/byte_stream.hpp; identifiers of holds are two
+// words.
 //
 // Whatever the bytes are, decoding ends with an item or with what is wrong, and
 // takes no more memory than a small multiple of their number.
