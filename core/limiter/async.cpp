@@ -24,6 +24,17 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     plan().wants_growth = wants_reports;
   }
 
+  // For one path, of which nobody wants reports.
+  static std::unique_ptr<Request> at(Limiter* limiter, Kind kind,
+                                     Operation operation, Path path,
+                                     Listener* listener) {
+    auto request =
+        std::make_unique<Request>(limiter, kind, operation, false, listener);
+    const PathCost path_cost{path, 0};
+    request->copy({&path_cost, 1});
+    return request;
+  }
+
   // Copies the texts of the caller's paths.
   void copy(std::span<const PathCost> path_costs) {
     std::size_t bytes = 0;
@@ -62,6 +73,27 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
                                 &plan());
   }
 
+  // Asks the store, unless there is nothing to ask.  False: it is pending, and
+  // deletes itself when it is finished.
+  static bool ask(std::unique_ptr<Request>* request, Status* status) {
+    Request& one = **request;
+    if (!status->ok() || one.plan().levels.empty() ||
+        one.limiter_.store_->start(&one, status)) {
+      return true;
+    }
+    request->release();
+    return false;
+  }
+
+  // Takes what the store has decided.
+  void conclude(Decision* decision, LevelReports* reports) {
+    aggregate(plan(), decision);
+    limiter_.retry_spread_.apply(decision);
+    count_held(plan(), decision);
+    limiter_.record(*snapshot_, plan(), *decision);
+    if (reports != nullptr) report(*snapshot_, plan(), reports);
+  }
+
   const Snapshot& snapshot() const { return *snapshot_; }
   Path path() const { return path_costs_[0].path; }  // of a reset
 
@@ -74,11 +106,7 @@ class Limiter::Request final : public Pending, public Recycled<Request, 512> {
     } else if (block_ != nullptr) {
       if (status.ok()) status = known_to_store(plan());
     } else if (status.ok()) {
-      aggregate(plan(), &decision);
-      limiter_.retry_spread_.apply(&decision);
-      count_held(plan(), &decision);
-      report(*snapshot_, plan(), &reports_);
-      limiter_.record(*snapshot_, plan(), decision);
+      conclude(&decision, &reports_);
     } else {
       limiter_.count_error();
       reports_.clear();
@@ -108,24 +136,15 @@ bool Limiter::decide_async(Operation operation, const Costs& costs,
                                 answer->reports != nullptr, listener);
   request->copy(costs.paths);
   *status = request->walk(costs);
-  const Plan& plan = request->plan();
-  if (status->ok() && !plan.levels.empty() &&
-      !store_->start(request.get(), status)) {
-    request.release();  // deletes itself when it is finished
-    return false;
-  }
+  if (!Request::ask(&request, status)) return false;
   if (!status->ok()) {
     count_error();
     return true;
   }
-  aggregate(plan, &answer->decision);
-  retry_spread_.apply(&answer->decision);
-  count_held(plan, &answer->decision);
-  record(request->snapshot(), plan, answer->decision);
   if (answer->reports != nullptr) {
-    answer->reports->resize(plan.levels.size());
-    report(request->snapshot(), plan, answer->reports);
+    answer->reports->resize(request->plan().levels.size());
   }
+  request->conclude(&answer->decision, answer->reports);
   return true;
 }
 
@@ -135,18 +154,11 @@ bool Limiter::reset_async(Path path, Forget which, Listener* listener,
     *status = reset(path, which);
     return true;
   }
-  auto request = std::make_unique<Request>(this, Pending::Kind::kReset,
-                                           Operation::kRefund, false, listener);
-  const PathCost path_cost{path, 0};
-  request->copy({&path_cost, 1});
-  Plan& plan = request->plan();
-  *status = match_reset(request->snapshot(), request->path(), which, &plan);
-  if (!status->ok() || plan.levels.empty() ||
-      store_->start(request.get(), status)) {
-    return true;
-  }
-  request.release();  // deletes itself when it is finished
-  return false;
+  auto request = Request::at(this, Pending::Kind::kReset, Operation::kRefund,
+                             path, listener);
+  *status = match_reset(request->snapshot(), request->path(), which,
+                        &request->plan());
+  return Request::ask(&request, status);
 }
 
 bool Limiter::block_async(Path path, Duration time, Listener* listener,
@@ -155,15 +167,10 @@ bool Limiter::block_async(Path path, Duration time, Listener* listener,
     *status = block(path, time);
     return true;
   }
-  auto request = std::make_unique<Request>(this, Pending::Kind::kDecide,
-                                           Operation::kSpend, false, listener);
-  const PathCost path_cost{path, 0};
-  request->copy({&path_cost, 1});
+  auto request = Request::at(this, Pending::Kind::kDecide, Operation::kSpend,
+                             path, listener);
   *status = request->walk_block(time);
-  if (status->ok() && !store_->start(request.get(), status)) {
-    request.release();  // deletes itself when it is finished
-    return false;
-  }
+  if (!Request::ask(&request, status)) return false;
   if (status->ok()) *status = known_to_store(request->plan());
   return true;
 }
