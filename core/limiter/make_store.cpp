@@ -42,13 +42,11 @@ std::unique_ptr<Store> behind_leases(std::unique_ptr<Store> store,
 Result<std::unique_ptr<Store>> make_store(const Options& options) {
   if (Status status = check_options(options); !status.ok()) return status;
   switch (options.store) {
-    case StoreKind::kRedis: {
-      Result<std::unique_ptr<Store>> store = make_redis_store(options);
-      if (!store.ok()) return store;
-      return behind_guards(std::move(store.value()), options);
-    }
+    case StoreKind::kRedis:
     case StoreKind::kMemcached: {
-      Result<std::unique_ptr<Store>> store = make_memcached_store(options);
+      Result<std::unique_ptr<Store>> store =
+          options.store == StoreKind::kRedis ? make_redis_store(options)
+                                             : make_memcached_store(options);
       if (!store.ok()) return store;
       return behind_guards(std::move(store.value()), options);
     }
