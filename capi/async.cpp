@@ -149,7 +149,6 @@ limitree_status start(limitree_limiter* limiter, void* request, Levels levels,
   return pending ? LIMITREE_PENDING : status;
 }
 
-// `read` reads the request.
 template <typename Read>
 limitree_status start_decision(limitree_limiter* limiter, Operation operation,
                                void* request, Levels levels,

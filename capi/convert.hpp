@@ -76,6 +76,19 @@ inline void append(const limitree_str* path, std::size_t size,
   }
 }
 
+// Runs `act` with a path, as a whole C function.
+template <typename Act>
+limitree_status with_path(limitree_limiter* limiter, const limitree_str* path,
+                          std::size_t path_size, limitree_error** error,
+                          Act&& act) noexcept {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter");
+    Segments segments;
+    append(path, path_size, &segments);
+    return act(Path(segments.data(), path_size));
+  });
+}
+
 // The request of a C caller: one path or several, in the core's form.
 class PathRequest {
  public:
@@ -111,6 +124,26 @@ struct Levels {
 };
 
 void fill(const Decision& decision, limitree_decision* out);
+
+// Decides what `read` reads, as a whole C function.
+template <typename Read>
+limitree_status decide_now(limitree_limiter* limiter, Operation operation,
+                           const Levels& levels, limitree_decision* decision,
+                           limitree_error** error, Read&& read) noexcept {
+  return guarded(error, [&]() -> Status {
+    require(limiter, "limiter", decision, "decision");
+    PathRequest parsed;
+    if (Status bad = read(&parsed); !bad.ok()) return bad;
+    LevelReports reports;
+    Decision core;
+    Status status = limiter->limiter.decide(
+        operation, parsed.costs(), levels.wanted() ? &reports : nullptr, &core);
+    if (!status.ok()) return status;
+    fill(core, decision);
+    levels.fill(reports);
+    return {};
+  });
+}
 
 // Starts a call that answers later.
 limitree_status start_hold(limitree_limiter* limiter, const HoldCall& call,

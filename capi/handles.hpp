@@ -104,6 +104,14 @@ struct limitree_limiter final : private limitree::ForkGuard {
 
 namespace limitree::capi {
 
+// Passes a text to the caller, who frees it, or says why there is none.
+inline Status give(Result<std::string> made, limitree_text** text,
+                   std::vector<std::string> warnings = {}) {
+  if (!made.ok()) return std::move(made.status());
+  *text = new limitree_text{std::move(made.value()), std::move(warnings)};
+  return {};
+}
+
 // Passes `status` to the caller, who frees *error.
 limitree_status give(Status status, limitree_error** error) noexcept;
 

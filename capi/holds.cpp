@@ -27,25 +27,14 @@ struct limitree_receipt {
 
 namespace {
 
-// Decides now, or starts what decides later.
 limitree_status decide(limitree_limiter* limiter, const HoldCall& call,
                        const Levels& levels, limitree_decision* decision,
                        limitree_error** error) noexcept {
-  return guarded(error, [&]() -> Status {
-    require(limiter, "limiter", decision, "decision", call.hold, "hold");
-    PathRequest parsed;
-    Status status = parsed.read(call);
-    if (!status.ok()) return status;
-    LevelReports reports;
-    Decision core;
-    status =
-        limiter->limiter.decide(call.operation, parsed.costs(),
-                                levels.wanted() ? &reports : nullptr, &core);
-    if (!status.ok()) return status;
-    fill(core, decision);
-    levels.fill(reports);
-    return {};
-  });
+  return decide_now(limiter, call.operation, levels, decision, error,
+                    [&](PathRequest* parsed) {
+                      require(call.hold, "hold");
+                      return parsed->read(call);
+                    });
 }
 
 // Calls `decides` with a new id, which goes to *hold if the store may hold.
@@ -183,11 +172,8 @@ limitree_status limitree_receipt_text(const limitree_hold* hold,
     if (Status bad = parsed.read({paths, path_count}, {}); !bad.ok()) {
       return bad;
     }
-    Result<std::string> receipt =
-        receipt_text(parsed.costs().paths, {hold->id[0], hold->id[1]});
-    if (!receipt.ok()) return std::move(receipt.status());
-    *text = new limitree_text{std::move(receipt.value())};
-    return {};
+    return give(receipt_text(parsed.costs().paths, {hold->id[0], hold->id[1]}),
+                text);
   });
 }
 

@@ -19,9 +19,9 @@ limitree_status limitree_limiter_prometheus(limitree_limiter* limiter,
                                             limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
-    *text = new limitree_text{
-        prometheus_text(read_counters(&limiter->limiter, kPrometheusScopes))};
-    return {};
+    return give(
+        prometheus_text(read_counters(&limiter->limiter, kPrometheusScopes)),
+        text);
   });
 }
 
@@ -62,8 +62,7 @@ limitree_status limitree_limiter_describe(limitree_limiter* limiter,
                                           limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
-    *text = new limitree_text{limiter->limiter.describe()};
-    return {};
+    return give(limiter->limiter.describe(), text);
   });
 }
 
@@ -74,17 +73,9 @@ limitree_status explain_path(limitree_limiter* limiter,
                              const limitree_str* path, size_t path_size,
                              Result<std::string> (Limiter::*explain)(Path),
                              limitree_text** text, limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    require(limiter, "limiter", text, "text");
-    const limitree_path one = {path, path_size, 0, LIMITREE_PART_CHARGE};
-    PathRequest parsed;
-    Status status = parsed.read({&one, 1}, {});
-    if (!status.ok()) return status;
-    Result<std::string> explained =
-        (limiter->limiter.*explain)(parsed.costs().paths[0].path);
-    if (!explained.ok()) return std::move(explained.status());
-    *text = new limitree_text{std::move(explained.value())};
-    return {};
+  return with_path(limiter, path, path_size, error, [&](Path segments) {
+    require(text, "text");
+    return give((limiter->limiter.*explain)(segments), text);
   });
 }
 
@@ -111,8 +102,7 @@ limitree_status limitree_limiter_describe_descriptors(limitree_limiter* limiter,
                                                       limitree_error** error) {
   return guarded(error, [&]() -> Status {
     require(limiter, "limiter", text, "text");
-    *text = new limitree_text{limiter->limiter.descriptors()->describe()};
-    return {};
+    return give(limiter->limiter.descriptors()->describe(), text);
   });
 }
 
@@ -125,9 +115,9 @@ limitree_status limitree_limiter_explain_descriptor(
     EntryList all;
     append(entries, entry_count, &all);
     require(text, "text");
-    *text = new limitree_text{limiter->limiter.descriptors()->explain(
-        view(domain), {all.data(), all.size()})};
-    return {};
+    return give(limiter->limiter.descriptors()->explain(
+                    view(domain), {all.data(), all.size()}),
+                text);
   });
 }
 
@@ -141,8 +131,7 @@ limitree_status limitree_limits_from_descriptors(const limitree_config* config,
     }
     std::vector<std::string> lost;
     std::string text = limits_from_descriptors(*config->descriptors, &lost);
-    *yaml = new limitree_text{std::move(text), std::move(lost)};
-    return {};
+    return give(std::move(text), yaml, std::move(lost));
   });
 }
 
@@ -160,8 +149,6 @@ limitree_status limitree_limits_from_boulder(limitree_str defaults,
     Result<std::string> text = limits_from_boulder(
         {view(defaults), view(defaults_origin)},
         {view(overrides), view(overrides_origin)}, &warnings);
-    if (!text.ok()) return std::move(text.status());
-    *yaml = new limitree_text{std::move(text.value()), std::move(warnings)};
-    return {};
+    return give(std::move(text), yaml, std::move(warnings));
   });
 }

@@ -30,19 +30,6 @@ limitree_status decide_one(limitree_limiter* limiter, const limitree_str* path,
   });
 }
 
-// Runs `act` with a path, as a whole C function.
-template <typename Act>
-limitree_status with_path(limitree_limiter* limiter, const limitree_str* path,
-                          std::size_t path_size, limitree_error** error,
-                          Act&& act) noexcept {
-  return guarded(error, [&]() -> Status {
-    require(limiter, "limiter");
-    Segments segments;
-    append(path, path_size, &segments);
-    return act(Path(segments.data(), path_size));
-  });
-}
-
 // Of all names that were put with LIMITREE_NO_FILES.
 constexpr std::size_t kMaxForeignBytes = std::size_t{256} << 20;
 
@@ -221,25 +208,13 @@ limitree_status limitree_decide_costs(
     size_t path_count, const limitree_cost* costs, size_t cost_count,
     limitree_level* levels, size_t level_capacity, limitree_decision* decision,
     limitree_error** error) {
-  return guarded(error, [&]() -> Status {
-    if (Status status = check_operation(operation); !status.ok()) {
-      return status;
-    }
-    require(limiter, "limiter", decision, "decision");
-    PathRequest parsed;
-    Status status = parsed.read({paths, path_count}, {costs, cost_count});
-    if (!status.ok()) return status;
-    const Levels wanted{levels, level_capacity};
-    LevelReports reports;
-    Decision core;
-    status = limiter->limiter.decide(
-        static_cast<Operation>(operation), parsed.costs(),
-        wanted.wanted() ? &reports : nullptr, &core);
-    if (!status.ok()) return status;
-    fill(core, decision);
-    wanted.fill(reports);
-    return {};
-  });
+  return decide_now(
+      limiter, static_cast<Operation>(operation), {levels, level_capacity},
+      decision, error, [&](PathRequest* parsed) {
+        Status bad = check_operation(operation);
+        if (!bad.ok()) return bad;
+        return parsed->read({paths, path_count}, {costs, cost_count});
+      });
 }
 
 limitree_status limitree_set_pressure(limitree_limiter* limiter,
