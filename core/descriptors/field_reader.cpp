@@ -6,7 +6,6 @@
 #include "base/status.hpp"
 #include "descriptors/metadata.hpp"
 #include "text/number.hpp"
-#include "text/problems.hpp"
 
 namespace limitree {
 
@@ -106,9 +105,7 @@ bool FieldReader::is_absent(const YamlNode& value) const {
 }
 
 bool FieldReader::is_good(const YamlNode& key, KeyPlace place) {
-  if (key.kind != Kind::kScalar) return false;  // reported by the YAML reader
   const std::string_view text = document_.text(key);
-  if (key.plain && (text.empty() || text == "<<")) return false;  // so was this
   if (plain_kind(document_, key) != PlainKind::kText) {
     add(key.mark,
         "config error, key is not of type string: " + printable(text));
@@ -121,14 +118,10 @@ bool FieldReader::is_good(const YamlNode& key, KeyPlace place) {
 }
 
 std::vector<YamlField> FieldReader::fields(std::size_t map, KeyPlace place) {
-  std::vector<YamlField> good;
-  for (std::size_t key = map + 1; key < node(map).end;) {
-    const std::size_t value = node(key).end;
-    if (is_good(node(key), place)) {
-      good.push_back({{document_.text(node(key)), node(key).mark}, value});
-    }
-    key = node(value).end;
-  }
+  std::vector<YamlField> good = document_.fields(map);
+  std::erase_if(good, [&](const YamlField& field) {
+    return !is_good(node(field.value - 1), place);
+  });
   return good;
 }
 

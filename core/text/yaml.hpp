@@ -68,9 +68,10 @@ class YamlDocument {
     return std::string_view(text_).substr(scalar.text, scalar.size);
   }
 
-  // The fields of the mapping `map`, except those whose key was refused when
-  // the text was read: keys that are not names, and merge keys.
+  // The fields of the mapping `map` whose keys are names: others were refused
+  // when the text was read, or are merge keys.
   std::vector<YamlField> fields(std::size_t map) const;
+  bool is_name(const YamlNode& key) const;
 
   // Whether the node means "nothing": empty, ~ or null, not quoted.
   bool is_null(const YamlNode& node) const;

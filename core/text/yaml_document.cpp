@@ -43,14 +43,15 @@ std::vector<YamlField> YamlDocument::fields(std::size_t map) const {
   std::vector<YamlField> fields;
   for (std::size_t key = map + 1; key < nodes_[map].end;) {
     const YamlNode& name = nodes_[key];
-    const std::string_view word =
-        name.kind == Kind::kScalar ? text(name) : std::string_view();
-    const bool refused = name.kind != Kind::kScalar ||
-                         (name.plain && (word.empty() || word == "<<"));
-    if (!refused) fields.push_back({{word, name.mark}, name.end});
+    if (is_name(name)) fields.push_back({{text(name), name.mark}, name.end});
     key = nodes_[name.end].end;
   }
   return fields;
+}
+
+bool YamlDocument::is_name(const YamlNode& key) const {
+  if (key.kind != Kind::kScalar) return false;
+  return !key.plain || (!text(key).empty() && text(key) != "<<");
 }
 
 bool YamlDocument::is_null(const YamlNode& node) const {

@@ -3,22 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 #include "base/limit.hpp"
 #include "text/csv.hpp"
 #include "text/number.hpp"
-#include "text/problems.hpp"
-#include "text/text_file.hpp"
 #include "text/yaml.hpp"
 #include "tree/id_table.hpp"
-#include "tree/key_kind.hpp"
-#include "tree/nodes.hpp"
 #include "tree/pattern.hpp"
 #include "tree/read_limits.hpp"
 
@@ -279,9 +272,7 @@ void OverrideReader::read_yaml(std::string_view text) {
   ids_.reserve(lines_of(text));
   read_yaml_entries(text, problems_, [this](const YamlDocument& entry) {
     const YamlNode& key = entry[1];
-    const bool refused =
-        key.plain && (key.size == 0 || entry.text(key) == "<<");
-    if (refused) return;  // which has been reported
+    if (!entry.is_name(key)) return;  // which has been reported
     const bool good = read_id(entry.text(key), key.mark);
     const std::uint32_t limits = limits_of_entry(entry);
     if (good) add(key.mark, limits);
