@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/dns_name.hpp"
 #include "store/redis/common/remote.hpp"
 #include "store/remote/common/url_parts.hpp"
 
@@ -80,7 +81,7 @@ Status read_service(std::string_view path, Url* url) {
     return bad_url("service is missing, as in redis+sentinel://host/mymaster");
   }
   // What redis-sentinel itself accepts as a name.
-  if (!is_host_name(url->service)) {
+  if (!is_dns_name(url->service)) {
     return bad_url(
         "service may hold letters, digits, \".\", \"-\" and \"_\" only");
   }

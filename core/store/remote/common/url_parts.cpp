@@ -6,12 +6,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/dns_name.hpp"
+
 namespace limitree::remote {
 
 namespace {
 
 constexpr std::size_t kMaxEndpoints = 64;
-constexpr std::size_t kMaxHost = 253;  // of a name in DNS
 constexpr std::size_t kMaxSocket = sizeof(sockaddr_un::sun_path) - 1;
 
 bool is_ipv6(const std::string& text) {
@@ -47,7 +48,7 @@ Status read_endpoint(std::string_view text, Endpoint* endpoint) {
   }
   const std::string_view host = text.substr(0, colon);
   if (host.empty()) return bad_url("host is missing");
-  if (!is_host_name(host)) {
+  if (!is_dns_name(host)) {
     return bad_url(
         "host must be a name, an IPv4 address, or an IPv6 address in brackets");
   }
@@ -137,14 +138,6 @@ Status read_userinfo(const UrlParts& parts, std::string* user,
   if (secret.value().empty()) return bad_url("password is empty");
   *password = std::move(secret.value());
   return {};
-}
-
-bool is_host_name(std::string_view host) {
-  return host.size() <= kMaxHost &&
-         std::all_of(host.begin(), host.end(), [](char c) {
-           return is_letter(c) || is_digit(c) || c == '.' || c == '-' ||
-                  c == '_';
-         });
 }
 
 Status read_endpoints(std::string_view text, std::uint16_t default_port,

@@ -53,9 +53,6 @@ Status split_url(std::string_view text, bool socket, UrlParts* parts);
 Status read_userinfo(const UrlParts& parts, std::string* user,
                      std::string* password);
 
-// Whether `text` can be a name in DNS.
-bool is_host_name(std::string_view text);
-
 // A list of host[:port], split by commas.
 Status read_endpoints(std::string_view text, std::uint16_t default_port,
                       std::vector<Endpoint>* endpoints);
