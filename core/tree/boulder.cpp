@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/limit.hpp"
 #include "text/number.hpp"
@@ -205,14 +203,9 @@ BoulderText BoulderReader::read_limit(std::size_t map, Words fields,
   good = good && problems_->take(
                      make_rate(limit.count, limit.period, limit.burst), mark);
   if (!good) return {};
-  std::string period = format_duration(limit.period);
-  // "1.5s" is for people; limits.yaml takes whole numbers only.
-  if (period.find('.') != period.npos) {
-    period = std::to_string(limit.period.count()) + "ns";
-  }
   return "{limits: {burst: " + std::to_string(limit.burst) +
-         ", count: " + std::to_string(limit.count) + ", period: " + period +
-         "}}";
+         ", count: " + std::to_string(limit.count) +
+         ", period: " + format_duration(limit.period) + "}}";
 }
 
 void BoulderReader::read_defaults(const YamlDocument& document) {
