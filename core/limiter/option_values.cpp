@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/digits.hpp"
 #include "text/number.hpp"
 #include "text/problems.hpp"
 
@@ -14,13 +15,11 @@ constexpr std::size_t kMaxDecimals = 9;
 
 // A number of plain digits; "007" is possible after a decimal point.
 std::optional<std::int64_t> digits(std::string_view text) {
-  if (text.empty() || text.size() > kMaxDecimals + 1) return std::nullopt;
-  std::int64_t number = 0;
-  for (const char c : text) {
-    if (c < '0' || c > '9') return std::nullopt;
-    number = 10 * number + (c - '0');
+  std::uint64_t number = 0;
+  if (text.size() > kMaxDecimals + 1 || !read_digits(text, &number)) {
+    return std::nullopt;
   }
-  return number;
+  return static_cast<std::int64_t>(number);
 }
 
 std::optional<Share> fraction(std::string_view part, std::string_view whole) {

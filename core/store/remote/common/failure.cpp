@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.hpp"
+
 namespace limitree::remote {
 
 namespace {
@@ -65,16 +67,13 @@ constexpr std::size_t kLongestText = std::size_t{4} << 10U;
 
 // Text from a server may be shown in a terminal.
 void append_printable(std::string_view text, std::string* out) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   for (const char c : text.substr(0, kLongestText)) {
     if (c >= ' ' && c <= '~') {
       out->push_back(c);
       continue;
     }
-    const auto byte = static_cast<unsigned char>(c);
     out->append("\\x");
-    out->push_back(kDigits[byte >> 4U]);
-    out->push_back(kDigits[byte & 15U]);
+    append_hex(static_cast<unsigned char>(c), out, "0123456789abcdef");
   }
   if (text.size() > kLongestText) out->append("...");
 }
