@@ -94,9 +94,7 @@ class HitMetric {
       : name_(name), number_(number) {}
 
   std::string_view name() const { return name_; }
-  std::uint64_t number() const {
-    return number_;
-  }  // ascending as they are made
+  std::uint64_t number() const { return number_; }  // in the order of making
   void add(const HitTally& tally) { tally_.add(tally); }
   HitTally tally() const { return tally_.get(); }
 

@@ -215,8 +215,7 @@ constexpr Option kOptions[] = {
      }},
     {"retry_spread", "0s",
      "how much later than they have to denied callers are told to come back, "
-     "at "
-     "most: `10s` spreads those who are denied together evenly over ten "
+     "at most: `10s` spreads those who are denied together evenly over ten "
      "seconds; up to `1d`",
      [](S s, O o) {
        return read_time(s, {}, std::chrono::days(1), &o->retry_spread);

@@ -23,9 +23,8 @@ struct YamlNode {
   bool plain;          // scalars: written without quotes
   Mark mark;           // where it begins
   std::uint32_t text;  // scalars: first byte in the document's text ...
-  std::uint32_t
-      size;           // ... and number of bytes; others: number of nodes inside
-  std::uint32_t end;  // the node after this one and everything inside it
+  std::uint32_t size;  // ... and number of bytes; others: of nodes inside
+  std::uint32_t end;   // the node after this one and everything inside it
 };
 
 }  // namespace limitree

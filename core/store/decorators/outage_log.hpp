@@ -41,13 +41,13 @@ class ErrorCounts {
 
  private:
   struct Slot {
-    std::atomic<const char*> reason{
-        nullptr};  // null: this and all later slots are free
+    // Null: this and all later slots are free.
+    std::atomic<const char*> reason{nullptr};
     std::atomic<std::int64_t> count{0};
     std::atomic<std::int64_t> taken{0};
   };
-  std::array<Slot, 48>
-      slots_;  // the last slot takes all reasons that find no other
+  // The last slot takes all reasons that find no other.
+  std::array<Slot, 48> slots_;
 };
 
 class OutageLog {
