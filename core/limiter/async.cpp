@@ -136,13 +136,14 @@ bool Limiter::decide_async(Operation operation, const Costs& costs,
                                 answer->reports != nullptr, listener);
   request->copy(costs.paths);
   *status = request->walk(costs);
+  // Nothing may fail after the store has charged.
+  if (answer->reports != nullptr) {
+    answer->reports->resize(request->plan().levels.size());
+  }
   if (!Request::ask(&request, status)) return false;
   if (!status->ok()) {
     count_error();
     return true;
-  }
-  if (answer->reports != nullptr) {
-    answer->reports->resize(request->plan().levels.size());
   }
   request->conclude(&answer->decision, answer->reports);
   return true;

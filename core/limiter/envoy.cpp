@@ -353,11 +353,12 @@ bool Limiter::should_rate_limit_async(const DescriptorRequest& request,
     pending->count(*status, *answer);
     return true;
   }
+  // Nothing may fail after the store has charged.
+  answer->statuses.resize(request.descriptors.size());
   if (!pending->ask()) {
     pending.release();  // deletes itself when it is answered
     return false;
   }
-  answer->statuses.resize(request.descriptors.size());
   *status = pending->finish(answer);
   return true;
 }

@@ -17,6 +17,7 @@
 #include "capi/starving_new.hpp"
 #include "core/store/memcached/memcached_server.hpp"
 #include "core/store/redis/redis_server.hpp"
+#include "core/store/temporary_folder.hpp"
 #include "limitree.h"
 
 namespace limitree::starved_loops_test {
@@ -315,6 +316,76 @@ TEST_P(StarvedLoops, BlockingCallsHaveAStatus) {
     if (!url_.empty()) expect_answer(loops);
   }
   EXPECT_GT(allocations, 1) << "nothing was starved";
+}
+
+// A store that may wait answers most calls at once: those that fail for want of
+// memory have charged nothing.
+TEST(StarvedShared, ChargesNothingInVain) {
+  const TemporaryFolder folder("starved");
+  limitree_config* const config = limitree_config_new();
+  const std::string url = "shm://" + folder.path() + "/limits?max_buckets=5000";
+  limitree_config_set(config, "store", str(url), nullptr);
+  limitree_config_set_limits(config, str(kYaml), {}, nullptr);
+  const std::string rules =
+      "{domain: d, descriptors: [{key: a, rate_limit: {unit: day, "
+      "requests_per_unit: 100}}]}";
+  const limitree_file file = {str(rules), {"d.yaml", 6}};
+  ASSERT_EQ(limitree_config_add_descriptors(config, &file, 1, 0, nullptr),
+            LIMITREE_OK);
+  limitree_config_set_completion(config, complete, nullptr, nullptr, nullptr);
+  limitree_limiter* limiter = nullptr;
+  ASSERT_EQ(limitree_limiter_new(config, &limiter, nullptr), LIMITREE_OK);
+  limitree_config_free(config);
+
+  const auto starve = [](const auto& call) {
+    limitree_status status = LIMITREE_OUT_OF_MEMORY;
+    long allocations = 0;
+    for (; status == LIMITREE_OUT_OF_MEMORY; ++allocations) {
+      g_allocations_left = allocations;
+      status = call();
+      g_allocations_left = std::numeric_limits<long>::max();
+    }
+    EXPECT_EQ(status, LIMITREE_OK);
+    EXPECT_GT(allocations, 3) << "nothing was starved";
+  };
+  // Of each so many that there is something to allocate.
+  constexpr std::size_t kMany = 40;
+  const std::string user = "user";
+  std::array<std::string, kMany> names;
+  std::array<std::array<limitree_str, 2>, kMany> segments;
+  std::array<limitree_path, kMany> paths;
+  for (std::size_t i = 0; i < kMany; ++i) {
+    names[i] = "caller" + std::to_string(i);
+    segments[i] = {str(user), str(names[i])};
+    paths[i] = {segments[i].data(), 2, 1, LIMITREE_PART_CHARGE};
+  }
+  std::array<limitree_level, 2 * kMany> levels;
+  limitree_decision decision{};
+  starve([&] {
+    return limitree_decide_async(limiter, LIMITREE_AUTHORIZE, paths.data(),
+                                 kMany, nullptr, levels.data(), levels.size(),
+                                 &decision, nullptr);
+  });
+  EXPECT_EQ(levels[0].remaining, 15);
+
+  const limitree_entry entry = {{"a", 1}, {"", 0}};
+  std::array<limitree_descriptor, kMany> descriptors{};
+  for (limitree_descriptor& one : descriptors) {
+    one.entries = &entry;
+    one.entry_count = 1;
+  }
+  limitree_envoy_request request{};
+  request.domain = {"d", 1};
+  request.descriptors = descriptors.data();
+  request.descriptor_count = kMany;
+  std::array<limitree_descriptor_status, kMany> statuses;
+  limitree_envoy_response response{};
+  starve([&] {
+    return limitree_should_rate_limit_async(
+        limiter, &request, nullptr, statuses.data(), kMany, &response, nullptr);
+  });
+  EXPECT_EQ(statuses[0].limit_remaining, 99);
+  limitree_limiter_free(limiter);
 }
 
 }  // namespace
