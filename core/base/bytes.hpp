@@ -2,9 +2,11 @@
 
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace limitree {
 
@@ -28,6 +30,18 @@ inline std::uint64_t load_short(const char* at, std::size_t size) {
   };
   return byte(0) | byte(size / 2) << (8 * (size / 2)) |
          byte(size - 1) << (8 * (size - 1));
+}
+
+// Returns what follows the whole words of `text`, as load_short() does.  That
+// of a longer text without a branch on its size: callers have names of all
+// sizes, which no processor predicts.
+inline std::uint64_t load_rest(std::string_view text) {
+  const std::size_t size = text.size() & 7;
+  const char* const end = text.data() + text.size();
+  if (text.size() < 8 || std::endian::native != std::endian::little) {
+    return load_short(end - size, size);
+  }
+  return load<std::uint64_t>(end - 8) >> 1 >> (63 - 8 * size);
 }
 
 // Whether `size` bytes are the same: for names of a word or two, for which a

@@ -52,7 +52,7 @@ class SipHash {
     const char* at = text.data();
     const char* const end = at + (text.size() & ~std::size_t{7});
     for (; at != end; at += 8) absorb(load<std::uint64_t>(at));
-    const std::uint64_t rest = load_short(at, text.size() & 7);
+    const std::uint64_t rest = load_rest(text);
     if (text.size() < kLong) [[likely]] {
       absorb(rest | (text.size() << 2 | tag) << 56);
     } else {
