@@ -32,6 +32,7 @@ from limitree.lifespan import (
     Send,
 )
 from limitree.limits import Limits
+from limitree.path_costs import in_utf8
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step
 from limitree.record import Record
@@ -323,7 +324,7 @@ class LimitreeMiddleware(PlainSite, HeaderMiddleware):
         record: Record = scope["limitree"]
         limiter = self._lifespan.limiter
         return record.note(None, await limiter.authorize_all(
-            paths, cost, levels=True), limiter)
+            [in_utf8(path) for path in paths], cost, levels=True), limiter)
 
     async def _asked(self, scope: Scope) -> tuple[Any, Any]:
         """Return the paths of a connection, None for none, and their cost."""

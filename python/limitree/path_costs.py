@@ -173,6 +173,7 @@ class PathCosts:
 
     def peek(self, limiter: Limiter) -> Decision:
         """Return the decision of authorize, but charge nothing."""
+        self.paths = [in_utf8(path) for path in self.paths]
         return limiter.peek_all(self.paths, joined(self.costs))
 
     def charge(self, limiter: Limiter | AsyncLimiter, response: Any,

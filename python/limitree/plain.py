@@ -68,7 +68,7 @@ def text_of_name(name: str) -> str:
 
 def joined(first: Segment, key: Segment) -> bytes:
     """Return one key for two keys; different pairs give different keys."""
-    one, other = (part.encode("utf-8", "surrogateescape")
+    one, other = (part.encode("utf-8", "surrogatepass")
                   if isinstance(part, str) else part for part in (first, key))
     return b"%d:%b%b" % (len(one), one, other)
 

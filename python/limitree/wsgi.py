@@ -24,7 +24,7 @@ from limitree.headers import HeaderOptions, Headers, Reset, RetryAfter, Style
 from limitree.lifespan import limiter_of
 from limitree.limiter import Limiter
 from limitree.limits import Limits
-from limitree.path_costs import PathCosts
+from limitree.path_costs import PathCosts, in_utf8
 from limitree.plain import PlainLimits
 from limitree.rate_limit import Breach, Place, RateLimit, Step
 from limitree.response_holds import Holds, Reserve, reserve_of
@@ -169,7 +169,8 @@ class LimitreeMiddleware:
             return self._app(environ, start_response)
         cost = self._cost(environ) if callable(self._cost) else self._cost
         try:
-            decision = limiter.authorize_all(paths, cost, levels=True)
+            decision = limiter.authorize_all([in_utf8(one) for one in paths],
+                                             cost, levels=True)
         except StoreError as error:
             return _send(unavailable(error), environ, start_response)
         environ[DECISION] = decision

@@ -759,6 +759,7 @@ def test_usage(clock):
     assert not is_ratelimited(request, fn=usage, key="ip", rate="2/m")
     assert not is_ratelimited(request, "pool", key="ip", rate="2/m",
                               method=is_ratelimited.UNSAFE)
+    assert is_ratelimited(request, "half", key=lambda *_: "\ud83d", rate="0/m")
     assert get_usage(request, "pool", key="ip") is None
     with pytest.raises(TypeError, match="group"):
         get_usage(request, key="ip", rate="2/m")

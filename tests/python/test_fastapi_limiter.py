@@ -159,10 +159,14 @@ def test_a_router_and_what_skips_it(site):
     assert site.codes(2) == [200, 429]
 
 
+async def half_of_a_character(request):
+    return "\ud83d"
+
+
 def test_a_request_that_waits_for_its_turn(site):
     site.route(RateLimiter(Limiter([Rate(1, Duration.SECOND * 5),
                                     Rate(2, Duration.SECOND * 60)]),
-                           blocking=True))
+                           identifier=half_of_a_character, blocking=True))
     begin = site.clock.now_ns
     assert site.codes(3) == [200] * 3
     assert 60 <= (site.clock.now_ns - begin) / 1e9 < 61
@@ -221,7 +225,7 @@ def test_messages_of_a_websocket(site):
         limits = WebSocketRateLimiter(times=1, seconds=5)
         async for text in websocket.iter_text():
             try:
-                await limits(websocket, context_key=text)
+                await limits(websocket, context_key=text.replace("half", "\ud83d"))
                 await websocket.send_text("Hello")
             except HTTPException as error:
                 await websocket.send_text(error.headers["Retry-After"])
@@ -233,6 +237,7 @@ def test_messages_of_a_websocket(site):
 
         assert [answer("a"), answer("a"), answer("b")] == ["Hello", "5",
                                                            "Hello"]
+        assert [answer("half"), answer("half")] == ["Hello", "5"]
         site.clock.advance(5)
         assert answer("a") == "Hello"
 

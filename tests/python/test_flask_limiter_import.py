@@ -229,6 +229,18 @@ def test_meta_limits_are_listed_and_cleared(tmp_path):
     assert codes(client, "/", 2) == [200, 429]
 
 
+def test_half_of_a_character():
+    app = flask.Flask(__name__)
+    limiter = limitree.flask_limiter.Limiter(
+        lambda: "\ud83d", app=app, meta_limits=["2/day"],
+        request_identifier=lambda: "\ud83e")
+    app.get("/", endpoint="a")(limiter.shared_limit(
+        "1/hour", scope=lambda name: "\udcff")(view("half")))
+    app.get("/b", endpoint="b")(view("other"))
+    assert codes(app.test_client(), "/", 4) == [200, 429, 429, 429]
+    assert codes(app.test_client(), "/b", 1) == [429]  # it has meta limits, too
+
+
 def test_a_meta_limit_is_not_charged_by_responses():
     with pytest.raises(TypeError, match="no deduct_when"):
         limitree.flask_limiter.MetaLimit("1/day", deduct_when=bool)

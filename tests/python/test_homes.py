@@ -79,6 +79,7 @@ def test_half_of_a_character():
     for name in ("\ud83d", "\ud83e", "a\udcff", "\ufffd"):  # of JSON
         ask = [PathCosts.of([("a", name)], 1, False) for _ in range(2)]
         assert ask[0].authorize(limiter).allowed
+        assert PathCosts.of([("a", name)], 1, False).peek(limiter).limited
         assert ask[1].authorize(limiter).limited
 
 

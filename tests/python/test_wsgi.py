@@ -83,6 +83,16 @@ def test_a_request_without_a_path(limiter):
     assert answer.body == b"None" and "RateLimit" not in answer.headers
 
 
+def test_half_of_a_character(limiter):
+    path = "user", "\ud83d", "trade"
+    server = Server(LimitreeMiddleware(application, limiter, lambda _: path))
+    assert [server.get().status[:3] for _ in range(7)] == ["200"] * 6 + ["429"]
+    server = Server(LimitreeMiddleware(application, rules=[
+        RateLimit("1/hour", key=lambda environ: "\ud83d", by="path")]))
+    assert [server.get(path).status[:3] for path in ("/a", "/b", "/a")] == [
+        "200", "200", "429"]
+
+
 def test_several_paths_and_a_cost(limiter):
     server = Server(LimitreeMiddleware(
         application, limiter, lambda environ: [("user", "alex"), ["job"]],

@@ -19,6 +19,7 @@ from limitree.fastapi_limiter.extension import FastAPILimiter
 from limitree.fastapi_limiter.rates import texts_of
 from limitree.functions import run_awaited, settled
 from limitree.lifespan import Scope
+from limitree.path_costs import in_utf8
 from limitree.plain import joined
 from limitree.rate_limit import UNKNOWN
 from limitree.starlette.scope import Connection
@@ -101,7 +102,7 @@ class RateLimiter(RateLimit):
             site, connection, Connection(connection.scope), key))
         site.plain.update(site._lifespan)
         for path in paths:
-            await site.limiter.acquire(*path, cost=cost,
+            await site.limiter.acquire(*in_utf8(path), cost=cost,
                                        max_queue=self._max_queue)
 
 
