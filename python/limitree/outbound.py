@@ -146,7 +146,7 @@ class Outbound:
         self._pauses = Pauses(self._clock)
 
     def waiting(self, host: str, request: Any) -> Asking:
-        """Wait until `host` may be called, for limitree.rate_limit.run."""
+        """Wait until `host` may be called, for limitree.functions.run."""
         path = ("host", host) if self._path is None else self._path(request)
         now = self._clock or time.monotonic_ns
         begin = now()
