@@ -54,6 +54,16 @@ def test_flask_config(app, shared):
         0, app.test_cli_runner().invoke(args=["limitree", "config"]).output)
 
 
+def test_flask_config_behind_a_proxy():
+    from limitree.flask import Limiter
+    app = flask.Flask("shop")
+    app.config.update(LIMITREE_TRUSTED_HOPS=1)
+    Limiter(app=app, storage_options=[("max_buckets", 99)])
+    lines = lines_of(run(app, "config")[1])
+    assert "LIMITREE_KEY_FUNC key_of_request" in lines
+    assert "LIMITREE_OPTIONS['max_buckets'] 99" in lines
+
+
 def test_flask_limits(app):
     def rows(*words):
         return [line for line in lines_of(run(app, "limits", *words)[1])

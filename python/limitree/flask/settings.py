@@ -229,9 +229,9 @@ class Reader:
         return cast("str | None", strategy)
 
     def _options(self) -> dict[str, Any]:
-        options = of_redis_py(
+        options = of_redis_py(dict(
             self.get("storage_options", "LIMITREE_OPTIONS",
-                     "RATELIMIT_STORAGE_OPTIONS", default={}))
+                     "RATELIMIT_STORAGE_OPTIONS", default={})))
         on_error = self.get("on_store_error", "LIMITREE_ON_STORE_ERROR")
         falls_back = self.get("in_memory_fallback_enabled",
                               "RATELIMIT_IN_MEMORY_FALLBACK_ENABLED")
@@ -260,7 +260,9 @@ class Reader:
             return get_remote_address
         client = client_ip(trusted_hops=hops, trusted_proxies=proxies)
 
-        return lambda: client.of_environ(request.environ)
+        def key_of_request() -> str:  # `flask limitree config` shows its name
+            return client.of_environ(request.environ)
+        return key_of_request
 
     def _group(self, given: str, texts: str, rest: str) -> Group:
         found = self.get(given, f"LIMITREE_{texts}", f"RATELIMIT_{texts}",
