@@ -10,7 +10,7 @@ import { Limiter, partsOf } from './limiter.js';
 import { isMemory } from './stores.js';
 import type { StoreOptions } from './limits.js';
 import { native } from './native.js';
-import type { Path } from './paths.js';
+import { wellFormed, type Path } from './paths.js';
 import type { Requests } from './requests.js';
 import { shown } from './words.js';
 import { forFramework } from './web/answer.js';
@@ -105,11 +105,11 @@ export class LimitreeStore implements WebStore {
   increment(key: string): ClientRateLimitInfo | Promise<ClientRateLimitInfo> {
     const limiter = this.#limiter ?? this.#open();
     if (this.#isShared) return this.#hitsThere(limiter, pathOf(key));
-    checkKey(key);
+    const text = checkedKey(key);
     // Without an object for path, time and decision: together they would cost
     // half as much as counting the hit.
     const now = timeOf(this.#clock);
-    this.#requests!.chargeOne(ROOT, key, now);
+    this.#requests!.chargeOne(ROOT, text, now);
     const from = at.INPUT_SIZE;
     return this.#hits(numbers[from + at.LIMIT]!, numbers[from + at.REMAINING]!,
                       wholeMs(now) + numbers[from + at.RESET_AFTER_NS]! / 1e6);
@@ -201,11 +201,10 @@ async function forExpress<T>(answer: Promise<T>): Promise<T> {
 }
 
 function pathOf(key: string): Path {
-  checkKey(key);
-  return [ROOT, key];
+  return [ROOT, checkedKey(key)];
 }
 
-function checkKey(key: string): void {
-  if (typeof key === 'string') return;
+function checkedKey(key: string): string {
+  if (typeof key === 'string') return wellFormed(key);
   throw invalidArgument(`a key must be a string, is ${typeof key}`);
 }

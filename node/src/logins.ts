@@ -16,8 +16,8 @@ import { crypto } from './builtins.js';
 import type { Decision } from './decision.js';
 import { LimitreeError, StoreError, invalidArgument } from './errors.js';
 import type { Limiter } from './limiter.js';
-import type { Path } from './paths.js';
-import { checkNames, shown, wellFormed } from './words.js';
+import { wellFormed, type Path } from './paths.js';
+import { checkNames, shown } from './words.js';
 
 export interface LoginsOptions {
   /** Signs the tokens of devices: at least 16 bytes that all processes have. */

@@ -29,6 +29,15 @@ export interface Costly {
 /** Several paths. */
 export type PathList = readonly (Path | Costly)[];
 
+/**
+ * `text` with U+FFFD in place of each half of a character.  JSON may have one
+ * alone, as "\ud83d", which is not text: the core refuses it.
+ */
+export function wellFormed(text: string): string {
+  return /[\ud800-\udfff]/.test(text)
+    ? text.replace(/\p{Surrogate}/gu, '\ufffd') : text;
+}
+
 export function checkArray(value: unknown, name: string): void {
   if (!Array.isArray(value)) {
     throw invalidArgument(`${name} must be an array, is ${shown(value)}`);

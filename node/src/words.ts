@@ -3,11 +3,6 @@
 
 import { invalidArgument } from './errors.js';
 
-/** `text` without halves of characters, which JSON may have. */
-export function wellFormed(text: string): string {
-  return text.replace(/\p{Surrogate}/gu, '\ufffd');
-}
-
 /** `value` as a message names it: `the text "2"`, `NaN`, `an object`. */
 export function shown(value: unknown): string {
   switch (typeof value) {

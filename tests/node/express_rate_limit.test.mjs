@@ -54,7 +54,8 @@ for (const [kind, make] of Object.entries(KINDS)) {
     it('counts each key by itself', withStore(async (store) => {
       for (let i = 1; i <= 5; ++i) assert.equal(await hits(store, 'a'), i);
       assert.equal(await hits(store, 'b'), 1);
-      for (const key of ['', 'a:b', 'x'.repeat(3000), '\u00e9', '*']) {
+      for (const key of ['', 'a:b', 'x'.repeat(3000), '\u00e9', '*',
+                         '\ud83d']) {
         assert.equal(await hits(store, key), 1, key);
         assert.equal(await hits(store, key), 2, key);
       }

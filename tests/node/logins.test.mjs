@@ -34,6 +34,9 @@ describe('logins', () => {
     for (let i = 0; i < 9; ++i) others += await failed('alex', `192.0.3.${i}`);
     assert.equal(others, 10);
     assert.equal(await failed('bea', '192.0.2.1'), 5);
+    const attempt = await logins.attempt('\ud83d', '192.0.2.9');
+    assert.equal(await failed('\ud83d', '192.0.2.8', await attempt.succeed()),
+                 10);
   });
 
   it('forgives no more than it should', async () => {

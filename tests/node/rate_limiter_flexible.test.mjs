@@ -50,6 +50,8 @@ describe('RateLimiterMemory', () => {
     same(await denialOf(limiter.consume('a')), 0, 6000, 3);
     same(await limiter.get('a'), 0, 6000, 3);
     same(await limiter.consume(7, 2), 0, 10_000, 2, true);
+    same(await limiter.consume('\ud83d', 2), 0, 10_000, 2, true);
+    same(await denialOf(limiter.consume('\ud83d')), 0, 10_000, 3);
     time.ms += 6000;
     assert.equal(await limiter.get('a'), null);
     same(await limiter.consume('a', 2), 0, 10_000, 2, true);

@@ -61,6 +61,8 @@ describe('the counts', () => {
     assert.deepEqual(await count('a', 1, 60_000),
       { ...blocked, timeToExpire: 45, timeToBlockExpire: 45 });
     assert.equal((await count('b', 1, 60_000)).isBlocked, false);
+    assert.equal((await count('\ud83d', 1, 9_000)).isBlocked, false);
+    assert.equal((await count('\ud83d', 1, 9_000)).timeToBlockExpire, 9);
     at.ms += 44_500;
     assert.deepEqual(await count('a', 1, 60_000),
                      { totalHits: 1, timeToExpire: 10, ...PASSED });

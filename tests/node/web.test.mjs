@@ -181,6 +181,35 @@ for (const [name, start] of Object.entries(STARTS)) {
           await app.statuses(2, '/hello', as('"\\ud83d\\ude00"')), [200, 429]);
       }));
 
+    for (const [what, more] of Object.entries({
+      ban: { ban: 2 }, blocks: { continueExceeding: true },
+      backoff: { exponentialBackoff: true },
+    })) {
+      it(`takes it with ${what}, and forgives`, withApp(
+        { limit: 1, windowMs: 3_600_000, keyGenerator: () => 'a\ud83d',
+          ...more },
+        async (app) => {
+          assert.deepEqual(await app.statuses(4), more.ban
+            ? [200, 429, 429, 403] : [200, 429, 429, 429]);
+          if (app.limit?.resetKey === undefined) return;
+          assert.equal((await app.limit.getKey('a\ud83d')).remaining, 0);
+          await app.limit.resetKey('a\ud83d');
+          assert.deepEqual(await app.statuses(2), [200, 429]);
+        }));
+    }
+
+    it('takes it in paths of a tree', async () => {
+      for (const path of [['user', '\ud83d'],
+                          [['site'], { path: ['user', '\ud83d'], cost: 3 }]]) {
+        await withApp({ limits: TREE, path: () => path }, async (app) => {
+          const found = await app.statuses(6);
+          assert.deepEqual(found.map((one) => one === 429 ? 1 : 0).join(''),
+                           path.length === 2 && path[0] === 'user'
+                             ? '000001' : '011111', String(found));
+        })();
+      }
+    });
+
     it('may have another limit for everyone', withApp(
       { limit: async (a) => Number(headerOf(a, 'x-user')),
         keyGenerator: (a) => headerOf(a, 'x-user'), windowMs: 3_600_000 },

@@ -7,7 +7,7 @@ import { invalidArgument } from '../errors.js';
 import { Limiter } from '../limiter.js';
 import { isMemory } from '../stores.js';
 import type { StoreOptions } from '../limits.js';
-import type { Path, PathList } from '../paths.js';
+import { wellFormed, type Path, type PathList } from '../paths.js';
 import { shown } from '../words.js';
 import type { Key } from './result.js';
 
@@ -91,7 +91,7 @@ export class Counter {
     run: (window: Path) => Promise<T>,
   ): Promise<T> {
     const windowMs = ms === 0 ? FOREVER_MS : ms;
-    const window = [this.#root, String(key), String(windowMs)];
+    const window = [this.#root, wellFormed(String(key)), String(windowMs)];
     const known = this.#know(windowMs);
     return known === true ? run(window) : known.then(() => run(window));
   }
@@ -120,7 +120,7 @@ export class Counter {
   }
 
   #block(key: Key): Path {
-    return [this.#blocks, String(key)];
+    return [this.#blocks, wellFormed(String(key))];
   }
 
   /**

@@ -4,7 +4,7 @@
 import { checkLimiterStore } from '../client.js';
 import type { Clock } from '../clock.js';
 import type { StoreOptions } from '../limits.js';
-import type { Path } from '../paths.js';
+import { wellFormed, type Path } from '../paths.js';
 import { forFramework } from '../web/answer.js';
 import { Gate } from '../web/gate.js';
 import { checkStoreNames, webStoreOptionsOf } from '../web/options.js';
@@ -112,7 +112,7 @@ export class LimitreeThrottlerStorage {
     throttlerName: string,
   ): Promise<StorageRecord> {
     if (limit < 1) return blocked(0, blockDuration > 0 ? blockDuration : ttl);
-    const hit = { key: `${throttlerName} ${key}`, limit, ttl };
+    const hit = { key: wellFormed(`${throttlerName} ${key}`), limit, ttl };
     try {
       const ms = blockDuration > 0 ? await this.#blockedMs(hit.key) : 0;
       if (ms > 0) return blocked(limit, ms);

@@ -11,7 +11,7 @@ import { RateLimitInfo, type Charger } from './info.js';
 import { KnownLimit } from './known.js';
 import type { Maybe } from './maybe.js';
 import type { WebOptions } from './options.js';
-import { areSeveral, type Paths } from './paths.js';
+import { areSeveral, wellFormedPaths, type Paths } from './paths.js';
 import { banOf, type Penalties } from './penalties.js';
 import { StoreLog } from './store_log.js';
 import type { Subject } from './subject.js';
@@ -116,7 +116,8 @@ export class Asker<A, B> {
   }
 
   /** Decides without charging. */
-  async peek(path: Paths): Promise<RateLimitInfo> {
+  async peek(given: Paths): Promise<RateLimitInfo> {
+    const path = wellFormedPaths(given) ?? given;
     const info = this.#subject.plain === undefined ? undefined
       : await this.look(path as Path, true);
     if (info !== undefined) return info;
@@ -229,7 +230,10 @@ export class Asker<A, B> {
   /** Decides about another form of the path, or throws if there is none. */
   #repair(path: Paths, call: Call, error: unknown): Maybe<RateLimitInfo> {
     if (error instanceof StoreError) this.#log?.write();
-    const repaired = this.#subject.plain?.repaired(path as Path, error);
+    const isRefused = error instanceof LimitreeError &&
+      error.code === 'LIMITREE_INVALID_ARGUMENT';
+    const repaired = !isRefused ? undefined
+      : this.#subject.plain?.repaired(path as Path) ?? wellFormedPaths(path);
     if (repaired === undefined) throw withAdvice(error);
     return this.#authorize(repaired, call);
   }

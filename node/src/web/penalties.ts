@@ -86,7 +86,8 @@ export class Penalties {
   }
 
   /** Forgets what is known about the client with this key. */
-  async forget(limiter: Limiter, key: Segment): Promise<void> {
+  async forget(limiter: Limiter, given: Segment): Promise<void> {
+    const key = this.#plain.keyOf(given);
     await Promise.all([
       this.#blocks ? limiter.unblock([this.#blocked, key]) : undefined,
       this.#ban > 0 ? limiter.reset([this.#denied, key]) : undefined]);

@@ -2,9 +2,9 @@
 // limits, so that it is decided like all others.
 
 import { canonicalIp } from '../address.js';
-import { LimitreeError, invalidArgument } from '../errors.js';
-import type { Path, Segment } from '../paths.js';
-import { shown, wellFormed } from '../words.js';
+import { invalidArgument } from '../errors.js';
+import { wellFormed, type Path, type Segment } from '../paths.js';
+import { shown } from '../words.js';
 import { AllowList, formOf } from './allow_list.js';
 import { isPromise, type Maybe } from './maybe.js';
 import { refuse } from './refuse.js';
@@ -163,13 +163,14 @@ export class Plain<A, B> {
 
   /** Paths to all buckets of the client with this key. */
   pathsOfKey(key: Segment): readonly Path[] {
-    if (this.#isFixed) return [[this.name, key]];
+    const text = this.keyOf(key);
+    if (this.#isFixed) return [[this.name, text]];
     // Limits of the same window lead to one bucket.
     const ends = new Map([...this.#limits.keys()].map((known) => {
       const end = known.split(' ');
       return [end.length === 1 ? '' : end[0], end];
     }));
-    return [...ends.values()].map((end) => [this.name, key, ...end]);
+    return [...ends.values()].map((end) => [this.name, text, ...end]);
   }
 
   /** The request that has the path. */
@@ -182,7 +183,8 @@ export class Plain<A, B> {
 
   /** A key as text, addresses in one form. */
   keyOf(key: Segment): string {
-    return this.#prefix === undefined ? String(key) : formOf(String(key));
+    return this.#prefix === undefined ? wellFormed(String(key))
+      : formOf(String(key));
   }
 
   #checkKey(a: A, key: Segment): void {
@@ -247,16 +249,12 @@ export class Plain<A, B> {
 
   /**
    * Called when the core has refused a path.  Returns the path with only the
-   * address, because some servers put more around it, or with a key that is
-   * text: a client may have sent JSON with half of a character.  Undefined if
-   * that makes no difference.
+   * address, because some servers put more around it; undefined if that makes
+   * no difference.
    */
-  repaired(path: Path, error: unknown): Path | undefined {
-    const [name, key, ...rest] = path;
-    if (typeof key !== 'string' || !(error instanceof LimitreeError) ||
-        error.code !== 'LIMITREE_INVALID_ARGUMENT') return undefined;
-    const other = this.#prefix === undefined
-      ? wellFormed(key) : canonicalIp(key);
-    return other === key ? undefined : [name!, other, ...rest];
+  repaired([name, key, ...rest]: Path): Path | undefined {
+    if (this.#prefix === undefined || typeof key !== 'string') return undefined;
+    const address = canonicalIp(key);
+    return address === key ? undefined : [name!, address, ...rest];
   }
 }
