@@ -7,7 +7,7 @@
 
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 
-import { Answers, forFramework } from './web/answer.js';
+import { forFramework } from './web/answer.js';
 import { Gate, type Controls } from './web/gate.js';
 import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
@@ -117,7 +117,7 @@ export function rateLimit(options: ExpressOptions): RateLimit {
   const { handler } = options;
   const gate = new Gate(
     options, { ...EXPRESS, mayPass: handler !== undefined });
-  const answers = new Answers(options, 'epoch');
+  const { answers } = gate;
   const property = options.requestPropertyName ?? 'rateLimit';
   checkPlace(options);
 

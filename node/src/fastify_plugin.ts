@@ -10,7 +10,7 @@ import {
 } from './fastify_options.js';
 import { FastifyStore } from './fastify_store.js';
 import type { Segment } from './paths.js';
-import { Answers, forFramework } from './web/answer.js';
+import { forFramework } from './web/answer.js';
 import { Gate, type KeyControls } from './web/gate.js';
 import { RateLimitInfo } from './web/info.js';
 import { isPromise } from './web/maybe.js';
@@ -34,6 +34,7 @@ const FASTIFY: Server<FastifyRequest, FastifyReply> = {
     believesAll: false,
     advice: 'set trustProxy to the networks of your proxies' }),
   takesKey: true,
+  reset: 'delta',
   requestOf: (request) => request.raw === undefined ? undefined : request,
   responseOf: (_, reply) => reply.raw,
 };
@@ -223,7 +224,7 @@ function inspected(gate: OneGate, info: RateLimitInfo): Inspected {
 }
 
 function hookOf(options: Options, gate: OneGate): Placed {
-  const answers = new Answers(options, 'delta');
+  const { answers } = gate;
   const { handler, errorResponseBuilder, hook = 'onRequest' } = options;
 
   async function deny(

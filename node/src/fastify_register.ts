@@ -88,7 +88,13 @@ export const plugin: FastifyPluginAsync<FastifyOptions> = async (
       (own?: FastifyRouteOptions) => limits.inspect(own ?? {}));
   }
   const mark = Symbol('limitree');
-  const run = isGlobal ? limits.ownHook() : undefined;
+  let run: Placed | undefined;
+  try {
+    if (isGlobal) run = limits.ownHook();
+  } catch (error) {  // whoever corrects the options tries again
+    await limits.close();
+    throw error;
+  }
   instance.addHook('onRoute', (route) => {
     const own = route.config?.rateLimit;
     const config: object = { ...route.config, [mark]: true };

@@ -3,7 +3,7 @@
 import type { Cost } from './cost.js';
 import { StoreError } from './errors.js';
 import { isOpen } from './reservation.js';
-import { Answers, UNAVAILABLE } from './web/answer.js';
+import { UNAVAILABLE } from './web/answer.js';
 import {
   answerOf, toNobody, toResponse, watched, withHeaders,
 } from './web/fetch_body.js';
@@ -104,7 +104,7 @@ export function rateLimit<B = unknown>(
   const places = new Places<B>();
   const options = given as WebOptions<Request, B> & FetchOptions<B>;
   const gate = new Gate<Request, B>(options, places);
-  const answers = new Answers<Request, B>(options, 'epoch');
+  const { answers } = gate;
   const infos = new WeakMap<Request, RateLimitInfo>();
   const { handler } = given;
 

@@ -8,7 +8,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono';
 
 import { isOpen } from './reservation.js';
-import { Answers, forFramework } from './web/answer.js';
+import { forFramework } from './web/answer.js';
 import {
   addHeaders, answerOf, toNobody, toResponse, watched,
 } from './web/fetch_body.js';
@@ -85,7 +85,7 @@ const HONO: Server<Context, undefined> = {
  */
 export function rateLimit(options: HonoOptions): RateLimit {
   const gate = new Gate(options, HONO);
-  const answers = new Answers(options, 'epoch');
+  const { answers } = gate;
   const property = options.requestPropertyName ?? 'rateLimit';
   const { handler } = options;
 

@@ -16,7 +16,7 @@ import type { Duplex } from 'node:stream';
 import { http } from './builtins.js';
 import { StoreError } from './errors.js';
 import { textOf } from './words.js';
-import { Answers, FAILED, UNAVAILABLE } from './web/answer.js';
+import { FAILED, UNAVAILABLE } from './web/answer.js';
 import { Gate, type Controls } from './web/gate.js';
 import type { RateLimitInfo } from './web/info.js';
 import { isPromise, type Maybe } from './web/maybe.js';
@@ -71,7 +71,7 @@ const HTTP: Server<IncomingMessage, ServerResponse> = {
  */
 export function rateLimit(options: HttpOptions): RateLimit {
   const gate = new Gate(options, HTTP);
-  const answers = new Answers(options, 'epoch');
+  const { answers } = gate;
   const infos = new WeakMap<IncomingMessage, RateLimitInfo>();
   const { handler } = options;
 

@@ -8,7 +8,7 @@
 import type { Context, Middleware, Next } from 'koa';
 
 import type { Headers } from './headers.js';
-import { Answers, forFramework } from './web/answer.js';
+import { forFramework } from './web/answer.js';
 import { Gate, type Controls } from './web/gate.js';
 import type { RateLimitInfo } from './web/info.js';
 import type { WebOptions } from './web/options.js';
@@ -75,7 +75,7 @@ function keepHeaders(error: unknown, headers: Headers): unknown {
  */
 export function rateLimit(options: KoaOptions): RateLimit {
   const gate = new Gate(options, KOA);
-  const answers = new Answers(options, 'epoch');
+  const { answers } = gate;
   const property = options.requestPropertyName ?? 'rateLimit';
   const { handler } = options;
 

@@ -12,6 +12,9 @@ import fastify from 'fastify';
 
 import { rateLimit } from 'limitree/express';
 import limitree from 'limitree/fastify';
+import { rateLimit as limitFetch } from 'limitree/fetch';
+import { rateLimit as limitHono } from 'limitree/hono';
+import { rateLimit as limitHttp } from 'limitree/http';
 import { rateLimit as limitKoa } from 'limitree/koa';
 
 import { PATIENT, RedisServer } from './servers.mjs';
@@ -100,6 +103,29 @@ for (const [store, optionsOf] of Object.entries(STORES)) {
         await first.close();
         await rateLimit(options).close();
       });
+
+    it('a mistake takes no name', async () => {
+      const register = async (options) => {
+        const app = fastify();
+        await app.register(limitree, options);
+        return app;
+      };
+      for (const [i, wrong] of [{ delayMs: 5 },
+                                { standardHeaders: 'draft-9' }].entries()) {
+        for (const name of [undefined, 'named']) {
+          const options = { limit: 1, windowMs: HOUR, name,
+                            ...optionsOf(`mistake${i}`) };
+          for (const make of [rateLimit, limitKoa, limitHono, limitHttp,
+                              limitFetch, register]) {
+            await assert.rejects(async () => make({ ...options, ...wrong }),
+                                 { code: 'LIMITREE_INVALID_CONFIG' });
+            // Two limits of that name would have to be the same.
+            await (await make({ ...options, windowMs: HOUR / 2 })).close();
+            await (await make(options)).close();
+          }
+        }
+      }
+    });
 
     it('a client has one bucket, whatever its limit is', async () => {
       const limit = rateLimit({

@@ -150,8 +150,8 @@ export class Routes {
       !perRoute ? name : name === 'default' ? route : `${route}-${name}`,
       others, tree);
     if (tree === this.#tree) this.#subjects.push(subject);
-    return { name, handler, answers: new Answers(others, 'epoch'),
-             gate: new Gate<NestRequest, NestResponse>(others, NEST, subject) };
+    const gate = new Gate<NestRequest, NestResponse>(others, NEST, subject);
+    return { name, handler, answers: gate.answers, gate };
   }
 
   #subjectOf(

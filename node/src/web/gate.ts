@@ -9,6 +9,7 @@ import type { CloseOptions } from '../limiter_options.js';
 import type { Costly, Path, Segment } from '../paths.js';
 import { isOpen } from '../reservation.js';
 import { Afterwards } from './afterwards.js';
+import { Answers } from './answer.js';
 import { Asker } from './asker.js';
 import { Delays } from './delays.js';
 import { isOver } from './ending.js';
@@ -46,6 +47,8 @@ export interface KeyControls {
 export class Gate<A extends object, B> {
   /** The same for all gates that count in the same buckets. */
   readonly identity: object;
+  /** The headers and the body of responses. */
+  readonly answers: Answers<A, B>;
   /** What it does when responses have ended. */
   readonly afterwards: Afterwards<A, B>;
   readonly #options: WebOptions<A, B>;
@@ -67,10 +70,12 @@ export class Gate<A extends object, B> {
     checkKinds(options);
     this.#options = options;
     this.#server = server;
-    this.#subject = subject ?? subjectOf(options, server);
-    this.identity = this.#subject.identity;
     this.#delays = Delays.of(options);
     this.#checks = new Checks(options.validate ?? true, options.logger);
+    this.answers = new Answers(options, server.reset ?? 'epoch');
+    // The last that may throw: it takes a name, which others then cannot have.
+    this.#subject = subject ?? subjectOf(options, server);
+    this.identity = this.#subject.identity;
     // The two need each other.
     this.afterwards = new Afterwards(options, server, {
       refund: (info) => this.#asker.refund(info),

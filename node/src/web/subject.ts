@@ -43,6 +43,8 @@ export interface Framework<A> {
 export interface Server<A, B> extends Framework<A> {
   /** Undefined if the response is not one of Node.js. */
   responseOf(a: A, b: B): Answer | undefined;
+  /** What `X-RateLimit-Reset` says; default: the time, `epoch`. */
+  readonly reset?: 'epoch' | 'delta';
   /** Aborted when the client goes, where no connection of Node.js tells it. */
   signalOf?(a: A): AbortSignal | undefined;
 }
