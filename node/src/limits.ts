@@ -5,6 +5,7 @@ import { ConfigError, invalidArgument } from './errors.js';
 import { native, type Functions } from './native.js';
 import type { StoreName } from './stores.js';
 import { checkNames, shown } from './words.js';
+import { yamlOf } from './yaml.js';
 
 /** A `file:` URL, as `new URL('limits.yaml', import.meta.url)` makes one. */
 export interface FileUrl {
@@ -33,9 +34,6 @@ export type OneDescriptors = string | FileUrl | {
 /** YAML and the name it has in messages, in turn. */
 export type Texts = string[];
 
-/** JSON allows these; in YAML they are line breaks, or unprintable. */
-const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
-
 function isUrl(limits: object): limits is FileUrl {
   return 'href' in limits && typeof limits.href === 'string';
 }
@@ -63,13 +61,16 @@ function fileOfUrl(file: FileUrl): string {
 }
 
 function textOf(limits: string | LimitTree): Texts {
-  return [typeof limits === 'string' ? limits : yamlOf(limits), 'limits'];
+  return [typeof limits === 'string' ? limits
+    : yamlOf(limits, 'limits', 'schema'), 'limits'];
 }
 
 /** YAML of what stands below one name of a `limits.yaml`. */
 export function textOfNode(node: string | object): string {
   if (typeof node === 'string') return node;
-  if (typeof node === 'object' && node !== null) return yamlOf(node);
+  if (typeof node === 'object' && node !== null) {
+    return yamlOf(node, 'limits', 'children');
+  }
   throw invalidArgument(`a node must be YAML or an object, is ${shown(node)}`);
 }
 
@@ -132,7 +133,8 @@ export function readDescriptors(
   return listOf(sources as Limits).flatMap((one) => {
     const file = fileOf(one);
     if (file === undefined) {
-      return [textOf(one as string | LimitTree)[0]!, 'descriptors'];
+      return [typeof one === 'string' ? one : yamlOf(one, 'descriptors'),
+              'descriptors'];
     }
     return (filesIn(file) ?? [file]).flatMap((each) =>
       textOfFile(each, readFileNow(each)));
@@ -154,26 +156,6 @@ export function fileUrl(file: string | FileUrl): FileUrl {
       `file must be a name or a URL, is ${shown(file)}`);
   }
   return file;
-}
-
-function yamlOf(tree: object): string {
-  const plain = function plain(this: object, name: string, value: unknown) {
-    if (typeof value === 'bigint') return Number(value);
-    // JSON has null for these, which hides what is wrong.
-    if (typeof value === 'number' && !Number.isFinite(value)) return `${value}`;
-    if (typeof value === 'function' || typeof value === 'symbol') {
-      throw invalidArgument('limits must be made of objects, arrays, texts ' +
-        `and numbers; "${name}" is a ${typeof value}`);
-    }
-    // An option of a limit has its default; left out limits limit nothing.
-    if (value === undefined && !('count' in this || 'concurrent' in this)) {
-      throw invalidArgument(`limits have an undefined part: "${name}"`);
-    }
-    return value;
-  };
-  const text = JSON.stringify(tree, plain);
-  return text.replace(UNPRINTABLE, (found) =>
-    `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function listOf(limits: Limits): readonly OneLimits[] {

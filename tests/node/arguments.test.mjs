@@ -268,9 +268,16 @@ describe('a new limiter', () => {
     [{ limits: { schemas: {} } }, 'LIMITREE_INVALID_CONFIG', /schemas/],
     [{ limits: { schema: { a: { limits: [1, NaN, 1] } } } },
      'LIMITREE_INVALID_CONFIG', /^limits:1:\d+: .*must be.*"NaN"/],
-    ...['limits', 'children', 'key'].map((name) => [
+    ...['limits', 'children', 'key', 'overrides'].map((name) => [
       { limits: { schema: { a: { [name]: undefined } } } }, INVALID,
       new RegExp(`^limits have an undefined part: "${name}"$`)]),
+    ...[{ alex: undefined }, { a: { children: {
+      count: { limits: '1/s' }, alex: undefined } } }].map((schema) => [
+      { limits: { schema } }, INVALID, /^limits have an undefined part: "alex"/,
+    ]),
+    [{ limits: {} }, 'LIMITREE_INVALID_CONFIG', /schema/],
+    [{ limits: LIMITS, descriptors: { domain: 'a', descriptors: () => 7 } },
+     INVALID, /^descriptors must be made of objects/],
     [{ limits: '5/minute' }, 'LIMITREE_INVALID_CONFIG',
      /^5\/minute: limits are a tree, .*\{job: \{limits: '5\/minute'\}\}/],
     [{ limits: { schema: { '\ud800': {} } } }, 'LIMITREE_INVALID_CONFIG', /./],
@@ -287,9 +294,19 @@ describe('a new limiter', () => {
     });
   }
 
-  it('is not refused: an option of a limit that is undefined', () => {
-    new Limiter({ limits: { schema: { a: { limits: {
-      count: 1, period: '1m', burst: undefined } } } } }).close();
+  it('is not refused: an option that is undefined', () => {
+    const name = undefined;
+    new Limiter({
+      limits: { schema: { a: { mode: name, limits: [
+        { count: 1, period: '1m', burst: undefined }, { block: true, name },
+      ] } } },
+      descriptors: { domain: 'a', descriptors: [
+        { key: 'k', value: undefined,
+          rate_limit: { unit: 'day', requests_per_unit: 1, name } },
+        { key: 'other', descriptors: undefined }] },
+    }).close();
+    new Limiter({ limits: LIMITS,
+                  descriptors: { domain: 'a', descriptors: name } }).close();
   });
 
   it('knows every option of docs/configuration.md', () => {
