@@ -90,28 +90,39 @@ const TROUBLES: Readonly<Record<string, string>> = {
   EISDIR: 'is a folder',
 };
 
-/** The error for a file of limits that cannot be read. */
-function unreadable(file: string, error: unknown): ConfigError {
+/** Whether a text begins as `5/minute` does; `2026/limits.yaml` does not. */
+function isLimit(text: string): boolean {
+  const [, period] =
+    /^\s*\d+\s*(?:\/|per\s)\s*([\d.]*\s*[a-z]+)(?:[\s;,]|$)/i.exec(text) ?? [];
+  try {
+    return period !== undefined && native.parseDuration(period) > 0;
+  } catch {
+    return false;
+  }
+}
+
+/** The error for a file that cannot be read; `tree`: it should have one. */
+function unreadable(file: string, error: unknown, tree: boolean): ConfigError {
   const { code = '', message } = error as NodeJS.ErrnoException;
-  const isLimit = code === 'ENOENT' && /^\s*\d+\s*(\/|per\s)/i.test(file);
-  const what = !isLimit ? TROUBLES[code] ?? message :
+  const isOther = tree && code === 'ENOENT' && isLimit(file);
+  const what = !isOther ? TROUBLES[code] ?? message :
     'limits are a tree, and this is one limit: name what it is for, as in ' +
     `{schema: {job: {limits: '${file}'}}}`;
   const found = new ConfigError([`${file}: ${what}`], file);
   return Object.assign(found, { cause: error });
 }
 
-function readFileNow(file: string): Uint8Array {
+function readFileNow(file: string, tree: boolean): Uint8Array {
   try {
     return fs.readFileSync(file);
   } catch (error) {
-    throw unreadable(file, error);
+    throw unreadable(file, error, tree);
   }
 }
 
 function readFileSoon(file: string): Promise<Uint8Array> {
   return fs.promises.readFile(file).catch((error) => {
-    throw unreadable(file, error);
+    throw unreadable(file, error, true);
   });
 }
 
@@ -137,7 +148,7 @@ export function readDescriptors(
               'descriptors'];
     }
     return (filesIn(file) ?? [file]).flatMap((each) =>
-      textOfFile(each, readFileNow(each)));
+      textOfFile(each, readFileNow(each, false)));
   });
 }
 
@@ -170,7 +181,7 @@ export function readSync(limits: Limits): Texts {
   return listOf(limits).flatMap((one) => {
     const file = fileOf(one);
     return file === undefined ? textOf(one as string | LimitTree)
-      : textOfFile(file, readFileNow(file));
+      : textOfFile(file, readFileNow(file, true));
   });
 }
 

@@ -280,6 +280,13 @@ describe('a new limiter', () => {
      INVALID, /^descriptors must be made of objects/],
     [{ limits: '5/minute' }, 'LIMITREE_INVALID_CONFIG',
      /^5\/minute: limits are a tree, .*\{job: \{limits: '5\/minute'\}\}/],
+    [{ limits: '5 per 2 minutes; 9/hour' }, 'LIMITREE_INVALID_CONFIG',
+     /: limits are a tree/],
+    ...['2026/limits.yaml', '5/limits', '5/', 'minute'].map((file) => [
+      { limits: file }, 'LIMITREE_INVALID_CONFIG',
+      new RegExp(`^${file}: there is no such file$`)]),
+    [{ limits: LIMITS, descriptors: '5/minute' }, 'LIMITREE_INVALID_CONFIG',
+     /^5\/minute: there is no such file$/],
     [{ limits: { schema: { '\ud800': {} } } }, 'LIMITREE_INVALID_CONFIG', /./],
     [{ limits: 'nothing.yaml' }, 'LIMITREE_INVALID_CONFIG',
      /^nothing\.yaml: there is no such file$/],
