@@ -45,25 +45,16 @@ std::string messages_of(const limitree_error* error) {
   return all;
 }
 
-int http_status(limitree_status status) {
-  switch (status) {
-    case LIMITREE_INVALID_CONFIG:
-    case LIMITREE_INVALID_ARGUMENT:
-      return 400;
-    case LIMITREE_UNKNOWN_ROOT:
-      return 404;
-    case LIMITREE_OUT_OF_MEMORY:
-      return 507;
-    default:
-      return 500;
-  }
+int put_status_of(limitree_status status) {
+  if (status == LIMITREE_INVALID_CONFIG) return 400;
+  return status == LIMITREE_OUT_OF_MEMORY ? 507 : http_status_of(status);
 }
 
 PutLimits::Outcome outcome_of(limitree_status status, limitree_error* error,
                               int if_good) {
   const ErrorHandle owner(error);
   if (status >= 0) return {if_good};
-  return {http_status(status), messages_of(error)};
+  return {put_status_of(status), messages_of(error)};
 }
 
 }  // namespace
