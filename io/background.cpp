@@ -1,5 +1,6 @@
 #include "io/background.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <utility>
@@ -59,6 +60,21 @@ void Background::wake() {
   const std::lock_guard lock(signal_->mutex_);
   signal_->woken_ = true;
   signal_->changed_.notify_all();
+}
+
+std::unique_ptr<Background> run_each(
+    Duration interval, std::function<void(Background::Signal&)> work) {
+  interval = std::max(interval, kMillisecond);
+  return std::make_unique<Background>(
+      [interval, work = std::move(work)](Background::Signal& signal) {
+        Monotonic next = after(steady_now(), interval);
+        while (signal.wait_until(next)) {
+          work(signal);
+          if (signal.is_ending()) return;
+          next = std::max(after(next, interval), steady_now());
+        }
+        work(signal);
+      });
 }
 
 }  // namespace limitree

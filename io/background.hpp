@@ -47,4 +47,8 @@ class Background {
   std::shared_ptr<Signal> signal_;
 };
 
+// A thread that runs `work` each `interval`, and once more at its end.
+std::unique_ptr<Background> run_each(
+    Duration interval, std::function<void(Background::Signal&)> work);
+
 }  // namespace limitree

@@ -150,8 +150,7 @@ class StatsdReporter {
   StatsdReporter(const StatsSettings& settings, std::function<Snapshot()> read,
                  std::function<void(const std::string&)> say,
                  std::shared_ptr<std::atomic<std::uint64_t>> lost)
-      : interval_(std::max(settings.flush_interval, kMillisecond)),
-        read_(std::move(read)),
+      : read_(std::move(read)),
         say_(std::move(say)),
         lost_(std::move(lost)),
         text_(settings),
@@ -160,15 +159,9 @@ class StatsdReporter {
                                                                 : kMaxPiece) {}
 
   void run(Background::Signal& signal) {
-    Monotonic next = after(steady_now(), interval_);
-    while (signal.wait_until(next)) {
-      const std::string trouble = flush();
-      // After a wait for the network, nobody may be listening any more.
-      if (signal.is_ending()) return;
-      tell(trouble);
-      next = std::max(after(next, interval_), steady_now());
-    }
-    flush();
+    const std::string trouble = flush();
+    // After a wait for the network, nobody may be listening any more.
+    if (!signal.is_ending()) tell(trouble);
   }
 
  private:
@@ -218,7 +211,6 @@ class StatsdReporter {
                 : "cannot send statistics: " + trouble);
   }
 
-  const Duration interval_;
   const std::function<Snapshot()> read_;
   const std::function<void(const std::string&)> say_;
   const std::shared_ptr<std::atomic<std::uint64_t>> lost_;
@@ -240,7 +232,8 @@ std::unique_ptr<Background> report_to_statsd(
     std::shared_ptr<std::atomic<std::uint64_t>> lost) {
   const auto reporter = std::make_shared<StatsdReporter>(
       settings, std::move(read), std::move(say), std::move(lost));
-  return std::make_unique<Background>(
+  return run_each(
+      settings.flush_interval,
       [reporter](Background::Signal& signal) { reporter->run(signal); });
 }
 

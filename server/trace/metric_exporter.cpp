@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/digits.hpp"
-#include "io/loop.hpp"
 #include "trace/http_post.hpp"
 #include "trace/resource.hpp"
 
@@ -253,32 +252,20 @@ class MetricExporter {
  public:
   MetricExporter(const MetricSettings& settings, std::string resource,
                  std::function<std::string()> read, Say say)
-      : interval_(std::max(settings.interval, kMillisecond)),
-        resource_(std::move(resource)),
+      : resource_(std::move(resource)),
         read_(std::move(read)),
         sender_(settings, "metrics", std::move(say)),
         begun_(unix_now()) {}
 
   void run(Background::Signal& signal) {
-    Monotonic next = after(steady_now(), interval_);
-    while (signal.wait_until(next)) {
-      send(&signal);
-      if (signal.is_ending()) return;
-      next = std::max(after(next, interval_), steady_now());
-    }
-    send(&signal);
-  }
-
- private:
-  void send(Background::Signal* signal) {
     sender_.send(
         [this] {
           return metrics_message(read_(), resource_, {begun_, unix_now()});
         },
-        signal);
+        &signal);
   }
 
-  const Duration interval_;
+ private:
   const std::string resource_;
   const std::function<std::string()> read_;
   SignalSender sender_;
@@ -293,8 +280,9 @@ std::unique_ptr<Background> export_metrics(
     std::function<void(const std::string&)> say) {
   const auto exporter = std::make_shared<MetricExporter>(
       settings, std::move(resource), std::move(read), std::move(say));
-  return std::make_unique<Background>(
-      [exporter](Background::Signal& signal) { exporter->run(signal); });
+  return run_each(settings.interval, [exporter](Background::Signal& signal) {
+    exporter->run(signal);
+  });
 }
 
 }  // namespace limitree::server
