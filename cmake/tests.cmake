@@ -72,7 +72,7 @@ endfunction()
 function(_limitree_compile_quickly target libs)
   target_compile_options(${target} PRIVATE -O0)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON
-                                             UNITY_BUILD_BATCH_SIZE 8)
+                                             UNITY_BUILD_BATCH_SIZE 10)
   if("limitree_core" IN_LIST libs)
     set(group core)
   elseif(libs STREQUAL "limitree_server;limitree_redis_server")
