@@ -21,10 +21,9 @@ limitree_status decide_one(limitree_limiter* limiter, const limitree_str* path,
     require(limiter, "limiter", decision, "decision");
     Segments segments;
     append(path, path_size, &segments);
-    const PathCost path_cost{Path(segments.data(), path_size), cost};
     Decision core;
-    Status status =
-        limiter->limiter.decide(kOperation, {{&path_cost, 1}}, nullptr, &core);
+    Status status = limiter->limiter.decide(
+        kOperation, Path(segments.data(), path_size), cost, &core);
     if (status.ok()) fill(core, decision);
     return status;
   });

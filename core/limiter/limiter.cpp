@@ -4,6 +4,7 @@
 
 #include "base/judge.hpp"
 #include "text/text_table.hpp"
+#include "tree/walk.hpp"
 
 namespace limitree {
 
@@ -49,21 +50,16 @@ Status Limiter::match(const Snapshot& snapshot, const Costs& costs,
   return path_costs.size() > 1 ? join_same_buckets(plan) : Status();
 }
 
-// match(), without the parts in which it would find nothing to do for most
-// requests.  No path of a tree has more than kMaxLevels.
-[[gnu::always_inline]] inline Status Limiter::walk(const Snapshot& snapshot,
-                                                   const Costs& costs,
-                                                   Plan* plan) const {
-  if (snapshot.walk_is_all && costs.units.empty() && costs.paths.size() == 1 &&
-      plan->operation <= Operation::kLook) [[likely]] {
-    const PathCost& one = costs.paths.front();
-    if (acceptable(one) && one.part == Part::kCharge) [[likely]] {
-      if (snapshot.has_rules)
-        plan->pressure = pressure_.load(std::memory_order_relaxed);
-      return snapshot.tree->match(one.path, one.cost, plan);
-    }
-  }
-  return match(snapshot, costs, plan);
+// match() of one path, without the parts in which it would find nothing to do
+// for most requests.  No path of a tree has more than kMaxLevels.
+[[gnu::always_inline]] inline Status Limiter::match_one(
+    const Snapshot& snapshot, Path path, std::int64_t cost, Plan* plan) const {
+  const PathCost one{path, cost};
+  if (!snapshot.walk_is_all || !acceptable(one)) [[unlikely]]
+    return match(snapshot, {{&one, 1}}, plan);
+  if (snapshot.has_rules)
+    plan->pressure = pressure_.load(std::memory_order_relaxed);
+  return snapshot.tree->walk(path, cost, plan);
 }
 
 Limiter::Limiter(std::shared_ptr<const Tree> tree, const Options& options,
@@ -136,12 +132,15 @@ void Limiter::count_held(const Plan& plan, Decision* decision) {
   }
 }
 
-Status Limiter::decide(Operation operation, const Costs& costs,
-                       LevelReports* reports, Decision* decision) {
+// `match_levels` sets those of the plan.
+template <typename Match>
+[[gnu::always_inline]] inline Status Limiter::decide_matched(
+    Operation operation, Match match_levels, LevelReports* reports,
+    Decision* decision) {
   Reader reader(this);
   Plan plan(operation);
   plan.wants_growth = reports != nullptr;
-  Status status = walk(reader.snapshot(), costs, &plan);
+  Status status = match_levels(reader.snapshot(), &plan);
   // Allocates the reports now: nothing may fail after the store has charged.
   if (reports != nullptr) reports->resize(plan.levels.size());
   if (status.ok() && !plan.levels.empty()) {
@@ -157,6 +156,27 @@ Status Limiter::decide(Operation operation, const Costs& costs,
   record(reader.snapshot(), plan, *decision, &reader.stripe());
   if (reports != nullptr) report(reader.snapshot(), plan, reports);
   return {};
+}
+
+Status Limiter::decide(Operation operation, const Costs& costs,
+                       LevelReports* reports, Decision* decision) {
+  const auto match_all = [&](const Snapshot& snapshot, Plan* plan) {
+    if (costs.paths.size() == 1 && costs.units.empty() &&
+        costs.paths[0].part == Part::kCharge && operation <= Operation::kLook) {
+      return match_one(snapshot, costs.paths[0].path, costs.paths[0].cost,
+                       plan);
+    }
+    return match(snapshot, costs, plan);
+  };
+  return decide_matched(operation, match_all, reports, decision);
+}
+
+Status Limiter::decide(Operation operation, Path path, std::int64_t cost,
+                       Decision* decision) {
+  const auto match_path = [&](const Snapshot& snapshot, Plan* plan) {
+    return match_one(snapshot, path, cost, plan);
+  };
+  return decide_matched(operation, match_path, nullptr, decision);
 }
 
 Status Limiter::decide(Plan* plan, Reader* reader) {

@@ -138,6 +138,11 @@ class Limiter final : private ForkGuard {
   Status decide(Operation operation, const Costs& costs, LevelReports* reports,
                 Decision* decision);
 
+  // The same for one path, without reports, in less time.
+  // REQUIRES: operation <= kLook.
+  Status decide(Operation operation, Path path, std::int64_t cost,
+                Decision* decision);
+
   // A new id for a kReserve.
   HoldId new_hold_id() { return hold_ids_.next(); }
 
@@ -289,7 +294,11 @@ class Limiter final : private ForkGuard {
   class PendingEnvoyReset;
 
   Status match(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
-  Status walk(const Snapshot& snapshot, const Costs& costs, Plan* plan) const;
+  Status match_one(const Snapshot& snapshot, Path path, std::int64_t cost,
+                   Plan* plan) const;
+  template <typename Match>
+  Status decide_matched(Operation operation, Match match_levels,
+                        LevelReports* reports, Decision* decision);
   Status match_reset(const Snapshot& snapshot, Path path, Forget which,
                      Plan* plan) const;
   Status match_block(const Snapshot& snapshot, Path path, Plan* plan) const;

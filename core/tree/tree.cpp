@@ -12,50 +12,6 @@ namespace {
 
 using Root = Roots::Root;
 
-constexpr std::size_t kMaxNamed = 5;  // top-level names in a message
-
-// Errors are made out of line: with their texts, a walk that succeeds would
-// have a frame of twice the size.
-[[gnu::cold, gnu::noinline]] Status unknown_root(const Roots& roots,
-                                                 std::string_view segment) {
-  std::string message = "unknown root " + quote(segment);
-  if (roots.all.empty()) {
-    return Status(Code::kUnknownRoot, message + ", the tree is empty");
-  }
-  message += ", the tree has: ";
-  for (std::size_t i = 0; i < roots.all.size(); ++i) {
-    if (i == kMaxNamed) {
-      message += " and " + std::to_string(roots.all.size() - i) + " more";
-      break;
-    }
-    if (i > 0) message += ", ";
-    message += printable(roots.names.name(roots.names.children[i]));
-  }
-  return Status(Code::kUnknownRoot, std::move(message));
-}
-
-[[gnu::cold, gnu::noinline]] Status bad_segment(std::size_t index,
-                                                std::string_view segment,
-                                                const char* wrong) {
-  return Status(Code::kInvalidArgument, "segment " + std::to_string(index) +
-                                            " " + quote(segment) + " " + wrong);
-}
-
-[[gnu::cold, gnu::noinline]] Status empty_path() {
-  return Status(Code::kInvalidArgument, "the path is empty");
-}
-
-// A path that ended without meeting a limit: a caller who forgot a segment
-// would have no limit at all.
-[[gnu::cold, gnu::noinline]] Status too_short(const Nodes& nodes,
-                                              const Node& node) {
-  const bool id = nodes.substitutes(nodes.children_of[node.children]);
-  return Status(Code::kInvalidArgument,
-                "the path ends at " + nodes.path(node.place) +
-                    ", which has no limits; " +
-                    (id ? "an id is missing" : "a name is missing"));
-}
-
 // The first of `count` consecutive indices that no limit of `roots` has.  Roots
 // without nodes do not count.
 std::uint32_t free_indices(std::span<const Root> roots, std::size_t count) {
@@ -94,40 +50,6 @@ std::unique_ptr<const Roots> arrange(std::vector<Root> all) {
   roots->names.store_exact(names, &roots->at);
   roots->all = std::move(all);
   return roots;
-}
-
-// A node's levels begin at segments[first] of the plan, and take `depth`.
-[[gnu::always_inline]] inline void append_levels(
-    const Nodes& nodes, const Node& node, std::uint32_t first,
-    std::uint32_t depth, std::int64_t cost, Plan* plan) {
-  for (std::uint32_t i = 0; i < node.limit_count; ++i) {
-    const Limit* const limit = nodes.limits.data() + node.first_limit + i;
-    plan->add_level(limit, first, depth, saturating_cost(cost, limit->cost));
-  }
-}
-
-// Leaves so many segments and levels of a plan.
-[[gnu::cold, gnu::noinline]] void take_back(std::size_t segments,
-                                            std::size_t levels, Plan* plan) {
-  plan->segments.resize(segments);
-  plan->levels.resize(levels);
-}
-
-// What a path finds below a node where a "*" and literal names are not all.
-struct Found {
-  const Child* child;  // null: nothing
-  const char* wrong;   // with the segment, in static storage; null: nothing
-};
-
-// Appends the segment, if there is a child.
-[[gnu::noinline]] Found find_otherwise(const Nodes& nodes, const Children& from,
-                                       std::string_view text, Plan* plan) {
-  Step step;
-  const char* const wrong = nodes.step(from, text, plan, &step);
-  if (wrong == nullptr && step.child != nullptr) {
-    plan->segments.push_back(step.segment);
-  }
-  return {step.child, wrong};
 }
 
 }  // namespace
@@ -219,50 +141,5 @@ std::span<const Limit> Tree::limits_of(std::string_view name) const {
 std::size_t Tree::limit_count() const { return roots_->limit_count; }
 std::uint32_t Tree::index_end() const { return roots_->index_end; }
 std::size_t Tree::added_bytes() const { return roots_->added_bytes; }
-
-Status Tree::match(Path path, std::int64_t cost, Plan* plan) const {
-  if (path.empty()) return empty_path();
-  const Child* child = roots_->find(path[0]);
-  if (child == nullptr) return unknown_root(*roots_, path[0]);
-  const Nodes& nodes = *roots_->root_of(child).nodes;
-
-  const std::size_t levels = plan->levels.size();
-  const auto first = static_cast<std::uint32_t>(plan->segments.size());
-  plan->segments.emplace_back(path[0], Segment::Kind::kExact);
-  append_levels(nodes, child->node, first, 1, cost, plan);
-  std::uint32_t depth = 1;
-  for (; depth < path.size(); ++depth) {
-    if (child->node.children == kNoIndex) break;
-    const Children& from = nodes.children_of.data()[child->node.children];
-    const std::string_view text = path[depth];
-    // Most children are literal names or "*".
-    const Child* next = from.key.kind == KeyKind::kText
-                            ? nodes.find_exact(from, text)
-                            : nullptr;
-    if (next != nullptr) {
-      plan->segments.emplace_back(text, nodes.exact_kind(from));
-    } else if (from.only_any) {
-      next = nodes.children.data() + from.any;
-      plan->segments.emplace_back(text, Segment::Kind::kCaller);
-    } else {
-      const Found found = find_otherwise(nodes, from, text, plan);
-      if (found.wrong != nullptr) {
-        take_back(first, levels, plan);
-        return bad_segment(depth, text, found.wrong);
-      }
-      if (found.child == nullptr) break;
-      next = found.child;
-    }
-    child = next;
-    append_levels(nodes, child->node, first, depth + 1, cost, plan);
-  }
-  if (plan->levels.size() == levels && depth == path.size() &&
-      child->node.children != kNoIndex && child->node.first_limit == kNoIndex)
-      [[unlikely]] {
-    take_back(first, levels, plan);
-    return too_short(nodes, child->node);
-  }
-  return {};
-}
 
 }  // namespace limitree

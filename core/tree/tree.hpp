@@ -77,6 +77,9 @@ class Tree {
   // REQUIRES: cost >= 0; path and tree outlive *plan.
   Status match(Path path, std::int64_t cost, Plan* plan) const;
 
+  // The same, inline: tree/walk.hpp.
+  Status walk(Path path, std::int64_t cost, Plan* plan) const;
+
   // The whole tree as text for people, one line per node and limit.
   std::string describe() const;
 
