@@ -150,9 +150,12 @@ class DiscoveringRouter::Discovery : public Task {
   const Endpoint& asked() const { return asked_[next_ - 1]; }
 
   Step ask_next() {
-    if (next_ == asked_.size()) return give_up();
-    return send_to(asked_[next_++], sentinels_);
+    if (next_ < asked_.size()) return send_to(asked_[next_++], sentinels_);
+    const bool is_silent = failure_.weight <= Weight::kSilence;
+    return is_silent ? nobody_answered() : give_up();
   }
+  // What to do when all were asked; may ask_next().
+  virtual Step nobody_answered() { return give_up(); }
   Step send_to(const Endpoint& endpoint, bool sentinel) {
     target_.endpoint = endpoint;
     target_.sentinel = sentinel;
@@ -177,7 +180,6 @@ class DiscoveringRouter::Discovery : public Task {
     return ask_next();
   }
 
- private:
   Step give_up() {
     if (failure_.weight == Weight::kSilence) {
       failure_.detail += " (none of " + std::to_string(asked_.size()) +
@@ -191,6 +193,7 @@ class DiscoveringRouter::Discovery : public Task {
     return {};
   }
 
+ private:
   DiscoveringRouter& router_;
   const bool sentinels_;
   const std::vector<Endpoint> asked_;

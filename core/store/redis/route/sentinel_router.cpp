@@ -50,7 +50,26 @@ class SentinelRouter::PrimaryDiscovery final : public Discovery {
     return send_to(*named, false);
   }
 
+  Step nobody_answered() override {
+    if (is_last_) return give_up();
+    const std::optional<Endpoint> last = router_.last_primary();
+    if (!last) return give_up();
+    is_last_ = true;
+    tried_.push_back(*last);
+    return send_to(*last, false);
+  }
+
+  Step last_answered(const Outcome& outcome) {
+    if (outcome.failure != Failure::kNone) {
+      return pass_over(Weight::kSilence, tried_.back(), outcome);
+    }
+    if (!is_primary(redis_reply(outcome))) return give_up();
+    router_.found_again(tried_.back());
+    return {};
+  }
+
   Step server_answered(const Outcome& outcome) {
+    if (is_last_) return last_answered(outcome);
     const Endpoint& server = tried_.back();
     if (outcome.failure != Failure::kNone) {
       return pass_over(Weight::kServer, server, outcome);
@@ -76,6 +95,7 @@ class SentinelRouter::PrimaryDiscovery final : public Discovery {
 
   SentinelRouter& router_;
   std::vector<Endpoint> tried_;  // servers that sentinels have named
+  bool is_last_ = false;         // the last of them is the last primary
 };
 
 SentinelRouter::SentinelRouter(const Settings& settings, Traffic* traffic)
@@ -126,7 +146,18 @@ bool SentinelRouter::found(const Endpoint& sentinel, const Endpoint& primary) {
   ask_first(sentinel);
   hold_off_until(Monotonic{});
   primary_.store(node, std::memory_order_release);
+  last_primary_ = primary;
   return true;
+}
+
+void SentinelRouter::found_again(const Endpoint& primary) {
+  hold_off_until(Monotonic{});
+  primary_.store(nodes_.at(primary), std::memory_order_release);
+}
+
+std::optional<Endpoint> SentinelRouter::last_primary() {
+  const std::lock_guard lock(mutex_);
+  return last_primary_;
 }
 
 void SentinelRouter::forget(Node* node) {

@@ -9,6 +9,9 @@
 // waiting, it is asked for its ROLE and a sentinel for its word, each sentinel
 // in turn.  When most of those that were heard name another server, the next
 // call asks again.
+//
+// While no sentinel answers, the last primary is used as long as it says that it
+// is one: a call that took too long must not cost the others the store.
 
 #pragma once
 
@@ -55,6 +58,8 @@ class SentinelRouter final : public DiscoveringRouter {
   std::vector<Endpoint> to_ask() override;
   void move_to_back(const Endpoint& asked) override;
   bool found(const Endpoint& sentinel, const Endpoint& primary);
+  void found_again(const Endpoint& primary);
+  std::optional<Endpoint> last_primary();
 
   void forget(Node* node);
   void heard(Node* node, const Outcome& outcome);
@@ -76,6 +81,7 @@ class SentinelRouter final : public DiscoveringRouter {
 
   // Guarded by mutex_.
   std::vector<Sentinel> sentinels_;  // in the order of asking
+  std::optional<Endpoint> last_primary_;
   Check asked_;                      // of a sentinel, and not yet answered
   Monotonic asked_until_;
   bool role_is_next_ = false;  // to be checked
