@@ -90,9 +90,9 @@ class DiscoveringRouter : public Router {
   // Many processes with one configuration should not all ask the same one.
   template <typename Server>
   static void shuffle(std::vector<Server>* servers) {
-    thread_local std::minstd_rand random{
-        static_cast<std::uint32_t>(random_word())};
-    std::shuffle(servers->begin(), servers->end(), random);
+    // Not kept: children of fork() would go on alike.
+    std::shuffle(servers->begin(), servers->end(),
+                 std::minstd_rand{static_cast<std::uint32_t>(random_word())});
   }
 
   // Whether a server that ends an attempt like this is gone, or has become
