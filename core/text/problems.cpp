@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kMaxPrinted = 64;
 constexpr std::size_t kMaxLegible = 1000;
 constexpr std::size_t kMaxWord = 24;  // longer words are not misspelled keys
-constexpr std::size_t kMaxLevels = 64;  // a text of YAML has no more
-constexpr std::size_t kMaxPath = 256;   // bytes, and one more key
+constexpr std::size_t kMostDeep = 64;    // a text of YAML has no more
+constexpr std::size_t kMostPlace = 256;  // bytes, and one more key
 
 // The number of letters to add, drop, replace or swap with a neighbor to turn
 // `a` into `b`.  REQUIRES: neither is longer than kMaxWord.
@@ -51,13 +51,13 @@ class JsonWalk {
   // an empty text, and in lists within lists without an end.  REQUIRES: no
   // column before the last one asked for.
   std::string at(std::uint32_t column) {
-    while (!rest_.empty() && column_ < column && levels_.size() <= kMaxLevels) {
+    while (!rest_.empty() && column_ < column && levels_.size() <= kMostDeep) {
       step();
     }
     std::string path;
-    if (levels_.size() > kMaxLevels) return path;
+    if (levels_.size() > kMostDeep) return path;
     for (const Level& level : levels_) {
-      if (path.size() > kMaxPath) {
+      if (path.size() > kMostPlace) {
         path += "...";
         break;
       }
