@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMaxPrinted = 64;
 constexpr std::size_t kMaxLegible = 1000;
-constexpr std::size_t kMaxWord = 24;  // longer words are not misspelled keys
+constexpr std::size_t kMaxWord = 24;     // longer words are not misspelled keys
 constexpr std::size_t kMostDeep = 64;    // a text of YAML has no more
 constexpr std::size_t kMostPlace = 256;  // bytes, and one more key
 
@@ -168,14 +168,13 @@ Status Problems::to_status(std::span<const std::string_view> origins) const {
       walk.emplace(source.file == 0 ? data_[source.text] : "");
       walked = source;
     }
-    error.messages.push_back(name(source) + ":" +
-                             std::to_string(problem.mark.line) + ":" +
-                             std::to_string(problem.mark.column) + ": " +
-                             // YAML has line breaks that JSON has not.
-                             (problem.mark.line == 1
-                                  ? walk->at(problem.mark.column)
-                                  : std::string()) +
-                             problem.what);
+    error.messages.push_back(
+        name(source) + ":" + std::to_string(problem.mark.line) + ":" +
+        std::to_string(problem.mark.column) + ": " +
+        // YAML has line breaks that JSON has not.
+        (problem.mark.line == 1 ? walk->at(problem.mark.column)
+                                : std::string()) +
+        problem.what);
   }
   if (uncounted_ > 0) {
     error.messages.push_back(name(last_) + ": and " +

@@ -10,8 +10,8 @@
 // in turn.  When most of those that were heard name another server, the next
 // call asks again.
 //
-// While no sentinel answers, the last primary is used as long as it says that it
-// is one: a call that took too long must not cost the others the store.
+// While no sentinel answers, the last primary is used as long as it says that
+// it is one: a call that took too long must not cost the others the store.
 
 #pragma once
 
@@ -82,7 +82,7 @@ class SentinelRouter final : public DiscoveringRouter {
   // Guarded by mutex_.
   std::vector<Sentinel> sentinels_;  // in the order of asking
   std::optional<Endpoint> last_primary_;
-  Check asked_;                      // of a sentinel, and not yet answered
+  Check asked_;  // of a sentinel, and not yet answered
   Monotonic asked_until_;
   bool role_is_next_ = false;  // to be checked
   std::uint32_t turns_ = 0;    // of sentinels in checks

@@ -222,7 +222,8 @@ TEST(Sentinel, GoesOnWithoutSentinels) {
 
   // It loses the primary, and finds it where it was.
   fixture.server(0).kill();
-  await("a failure", [&] { return load.unknown() + load.refused() > bad + 30; });
+  await("a failure",
+        [&] { return load.unknown() + load.refused() > bad + 30; });
   fixture.server(0).start();
   EXPECT_TRUE(load.recovers()) << load.last_failure();
 
