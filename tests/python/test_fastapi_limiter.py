@@ -224,8 +224,9 @@ def test_messages_of_a_websocket(site):
         await websocket.accept()
         limits = WebSocketRateLimiter(times=1, seconds=5)
         async for text in websocket.iter_text():
+            key = text.replace("half", "\ud83d")
             try:
-                await limits(websocket, context_key=text.replace("half", "\ud83d"))
+                await limits(websocket, context_key=key)
                 await websocket.send_text("Hello")
             except HTTPException as error:
                 await websocket.send_text(error.headers["Retry-After"])
