@@ -114,8 +114,13 @@ bool is_cost(std::string_view key, const JsonPlace& value) {
   if (value.kind() != JsonKind::kObject) {
     value.fail("must be the cost in each unit");
   }
-  value.each_member([](std::string_view unit, const JsonPlace& cost) {
+  std::size_t units = 0;
+  value.each_member([&](std::string_view unit, const JsonPlace& cost) {
     if (unit == "request") cost.fail("must be given as cost");
+    // Soon enough, because the keys of an object are compared in pairs.
+    if (++units > kMaxCosts) {
+      value.fail("has more than " + std::to_string(kMaxCosts) + " units");
+    }
   });
   return true;
 }

@@ -103,6 +103,10 @@ TEST(PathRequest, ReadsNoMoreUnitsThanARequestMayHave) {
   EXPECT_EQ(read(begin + costs + "}}").substr(0, 12), "a x1 p0 1 u0");
   EXPECT_EQ(read(begin + costs + R"(, "more": 1}})"),
             "cost: has more than 64 units");
+  const std::string units = costs.substr(costs.find(',') + 2);
+  EXPECT_EQ(read(R"({"paths": [["a"]], "costs": {)" + units +
+                 R"(, "more": 1, "request": 1}})"),
+            "costs: has more than 64 units");
 }
 
 TEST(PathRequest, ReadsTheCostsOfTheProtocolBuffer) {
