@@ -46,8 +46,7 @@ std::int64_t share_of(const std::string& name, const std::string& text) {
   const double percent = std::strtod(begin, &end);
   if (text.find_first_not_of("0123456789.") + 1 == text.size() &&
       end != begin && *end == '%' && percent <= 100) {
-    // Cut, not rounded: "at most".  0.29 is a little less than that as a
-    // double.
+    // Cut, not rounded: "at most".  2.01 times a million is a little less.
     return static_cast<std::int64_t>(percent * (kWholeShare / 100) + 1e-6);
   }
   throw CLI::ValidationError(

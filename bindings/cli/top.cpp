@@ -69,7 +69,7 @@ double mean_of_minute(const Json& limit, const char* name, double seconds) {
   const std::size_t size = std::min(counts.size(), wanted);
   double sum = 0;
   for (std::size_t i = counts.size() - size; i < counts.size(); ++i) {
-    sum += counts.at(i).get<double>();
+    sum += std::clamp(counts.at(i).get<double>(), 0.0, 1e15);
   }
   return size == 0 ? 0 : sum / (static_cast<double>(size) * seconds);
 }
