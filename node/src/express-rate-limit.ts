@@ -21,6 +21,7 @@ import { rateLimit as limitExpress } from './express.js';
 import type { ExpressOptions, RateLimit } from './express.js';
 import { checkObject } from './web/options.js';
 import { CHECKS, type Validate } from './web/warnings.js';
+import type { OldWebStore } from './web/own_store.js';
 
 export { canonicalIp, clientIp, RateLimitInfo } from './express.js';
 export type {
@@ -37,6 +38,7 @@ export type {
 } from './express.js';
 export type {
   OldWebStore as LegacyStore, WebStore as Store } from './web/own_store.js';
+export type IncrementCallback = Parameters<OldWebStore['incr']>[1];
 
 export const SECOND = 1000;
 export const MINUTE = 60_000;

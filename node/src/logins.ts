@@ -153,16 +153,16 @@ export class Logins {
    * Rejects as `authorize` does.
    */
   async attempt(
-    given: string,
+    account: string,
     address: string,
     options: AttemptOptions = {},
   ): Promise<Attempt> {
     checkNames(options, ['device'], '{device: cookie}');
-    for (const [what, value] of [['account', given], ['address', address]]) {
+    for (const [what, value] of [['account', account], ['address', address]]) {
       if (['string', 'number', 'bigint'].includes(typeof value)) continue;
       throw invalidArgument(`${what} must be a string, is ${shown(value)}`);
     }
-    const account = wellFormed(String(given));
+    account = wellFormed(String(account));
     const { device } = options;
     const isKnown = device !== undefined && this.#isOf(account, device);
     const name = this.#name;

@@ -29,6 +29,10 @@ export interface WebStore {
   /** Reads without counting. */
   get?(key: string, windowMs: number, limit: number): Maybe<Hits | undefined>;
   shutdown?(): Maybe<void>;
+  /** Stores of express-rate-limit have these; limitree does not use them. */
+  resetAll?(): Maybe<void>;
+  localKeys?: boolean;
+  prefix?: string;
 }
 
 /** The older form of such a store, which counts with a callback. */
