@@ -99,7 +99,8 @@ class Limiter(Site):
             app.exception_handlers.setdefault(kind, handler)
         app.router.dependencies[:0] = [Depends(cast("RateLimit", one))
                                        for one in self._everywhere]
-        if self._everywhere and any(map(_is_limitable, app.routes)):
+        if (self.enabled and self._everywhere
+                and any(map(_is_limitable, app.routes))):
             warnings.warn("default_limits and application_limits are for "
                           "routes that are added later, and there are some "
                           "already: make the Limiter first", RuntimeWarning,
