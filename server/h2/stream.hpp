@@ -121,6 +121,7 @@ class Stream {
   void send_body();
   // The body ends with what it has now.
   void end_body();
+  bool has_ended_body() const { return state_.body_ended; }
   // Bytes of the body that the connection has not taken yet.
   std::size_t unsent() const { return body_.size() - state_.sent; }
   // Only from on_body_sent().
