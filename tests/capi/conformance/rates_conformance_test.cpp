@@ -86,7 +86,7 @@ TEST(RatesConformance, Rates) {
 }
 
 // Reads `text` in a limits.yaml.  Returns the capacities of its limits, or the
-// messages without their places.
+// messages without their places, "t:1:30: schema.job.limits: ".
 json in_tree(const std::string& text) {
   const std::string yaml =
       json({{"schema", {{"job", {{"limits", text}}}}}}).dump();
@@ -95,7 +95,8 @@ json in_tree(const std::string& text) {
   json told = json::array();
   if (limitree_config_set_limits(config, str(yaml), {"t", 1}, &error) < 0) {
     for (const std::string message : messages_of(error)) {
-      told.push_back(message.substr(message.find(": ") + 2));
+      const std::size_t place = message.find(": ") + 2;
+      told.push_back(message.substr(message.find(": ", place) + 2));
     }
     limitree_config_free(config);
     return told;

@@ -409,9 +409,10 @@ TEST_F(SentinelRouterTest, LearnsOfOtherSentinels) {
   router().learn(router().route(Target{}), Target{}, outcome_of("lost"));
   Names asked = discover(&router(), {{"s1:26379", "refused"},
                                      {"s2:26379", "refused"},
-                                     {"s3:26379", "refused"}});
+                                     {"s3:26379", "refused"},
+                                     {"a:6379", "refused"}});
   std::sort(asked.begin(), asked.end());
-  EXPECT_EQ(asked, (Names{"s1:26379", "s2:26379", "s3:26379"}));
+  EXPECT_EQ(asked, (Names{"a:6379", "s1:26379", "s2:26379", "s3:26379"}));
 
   // Sentinels that are no longer named are not asked; those of the URL always
   // are.
@@ -421,23 +422,57 @@ TEST_F(SentinelRouterTest, LearnsOfOtherSentinels) {
   wait_for_hold_off(&router());
   asked = discover(&router(), {{"s1:26379", "refused"},
                                {"s2:26379", "refused"},
-                               {"s4:26379", "refused"}});
+                               {"s4:26379", "refused"},
+                               {"a:6379", "refused"}});
   std::sort(asked.begin(), asked.end());
-  EXPECT_EQ(asked, (Names{"s1:26379", "s2:26379", "s4:26379"}));
+  EXPECT_EQ(asked, (Names{"a:6379", "s1:26379", "s2:26379", "s4:26379"}));
+}
+
+TEST_F(SentinelRouterTest, GoesOnWithTheLastPrimaryWhileNoSentinelAnswers) {
+  make_and_find("redis+sentinel://s1,s2/mymaster",
+                {{"s1:26379", names("a", "6379")},
+                 {"s2:26379", names("a", "6379")},
+                 {"a:6379", kPrimary}});
+  const auto lose = [&] {
+    router().learn(router().route(Target{}), Target{}, outcome_of("lost"));
+    ASSERT_EQ(place(&router()), "none");
+  };
+  Answers answers = {{"s1:26379", "refused"}, {"s2:26379", "refused"}};
+  lose();
+  answers["a:6379"] = kPrimary;
+  EXPECT_EQ(discover(&router(), answers).back(), "a:6379");
+  EXPECT_EQ(place(&router()), "a:6379");
+
+  lose();
+  for (const std::string& role : {kReplica, std::string("refused")}) {
+    answers["a:6379"] = role;
+    wait_for_hold_off(&router());
+    EXPECT_EQ(discover(&router(), answers).size(), 3U);
+    EXPECT_EQ(place(&router()), "none");
+    EXPECT_NE(failure(&router()).find("none of 2 sentinels answers"),
+              std::string::npos);
+  }
+
+  // One that answers knows better.
+  answers["s2:26379"] = "*-1\r\n";
+  wait_for_hold_off(&router());
+  EXPECT_EQ(discover(&router(), answers).size(), 2U);
+  EXPECT_EQ(place(&router()), "none");
 }
 
 TEST_F(SentinelRouterTest, BoundsTheNumberOfSentinels) {
   make_and_find("redis+sentinel://s1/mymaster",
                 {{"s1:26379", names("a", "6379")}, {"a:6379", kPrimary}});
   std::vector<int> numbers;
-  Answers answers = {{"s1:26379", "refused"}};
+  Answers answers = {{"s1:26379", "refused"}, {"a:6379", "refused"}};
   for (int i = 2; i < 1000; ++i) {
     numbers.push_back(i);
     answers["s" + std::to_string(i) + ":26379"] = "refused";
   }
   router().checked(next_check().node, outcome_of(others(numbers)));
   router().learn(router().route(Target{}), Target{}, outcome_of("lost"));
-  EXPECT_EQ(discover(&router(), answers).size(), SentinelRouter::kMaxSentinels);
+  EXPECT_EQ(discover(&router(), answers).size(),
+            SentinelRouter::kMaxSentinels + 1);  // the last primary, too
 }
 
 TEST_F(SentinelRouterTest, BoundsTheNumberOfServers) {
