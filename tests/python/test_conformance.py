@@ -125,7 +125,7 @@ def run(case, store, make=limitree.Limiter, **options):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_vector(case, store):
-    run(case, store)
+    run(case, store, timeout=PATIENT)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])

@@ -7,6 +7,7 @@ import pytest
 
 import limitree
 from limitree.testing import ManualClock
+from servers import PATIENT
 from test_conformance import check_level, same_time
 
 VECTORS = json.loads((pathlib.Path(__file__).parents[1] / "conformance" /
@@ -105,7 +106,7 @@ class Runner:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_case(case, holding):
-    play(Runner(holding), case)
+    play(Runner(holding, timeout=PATIENT), case)
 
 
 def play(runner, case):

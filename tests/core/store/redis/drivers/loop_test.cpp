@@ -212,7 +212,7 @@ TEST_P(LoopPauses, CostNobodyAnAnswer) {
   const auto [count, pause] = GetParam();
   const RedisServer server;
   // The server answers in this time even beside busy neighbours.
-  Host host(server.port(), kSanitized ? 500ms : 150ms);
+  Host host(server.port(), 450ms);
   ASSERT_TRUE(soon([&] { return host.answers("warm"); }));
   const auto before = static_cast<int>(host.finished.size());
   const int right = host.right();
