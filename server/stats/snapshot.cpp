@@ -9,7 +9,7 @@ namespace limitree::server {
 
 namespace {
 
-constexpr std::array<std::string_view, kServiceCounterCount> kNames = {
+constexpr std::array<std::string_view, kServiceCounterCount> kServiceNames = {
     "ratelimit.service.config_load_success",
     "ratelimit.service.config_load_error",
     "ratelimit.service.global_shadow_mode",
@@ -148,8 +148,8 @@ Snapshot Snapshot::since(const Snapshot& older) const {
 void for_each_counter(
     const Snapshot& snapshot,
     const std::function<void(std::string_view, std::uint64_t)>& take) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    take(kNames[i], snapshot.service[i]);
+  for (std::size_t i = 0; i < kServiceNames.size(); ++i) {
+    take(kServiceNames[i], snapshot.service[i]);
   }
   std::string name(kLimits);
   for (const auto& [limit, values] : snapshot.limits) {
