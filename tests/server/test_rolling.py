@@ -123,11 +123,12 @@ def make_start(tmp_path):
     with redis_server() as (url, _):
         def start(**env):
             services.append(Service(
-                None, listen=None, command=[program], env={
-                    "RUNTIME_ROOT": str(tmp_path), "REDIS_URL": url,
-                    "GRPC_HOST": "127.0.0.1", "GRPC_PORT": "0",
-                    "HOST": "127.0.0.1", "PORT": "0", "DEBUG_PORT": "0",
-                    **env}))
+                None, "--set", f"timeout={PATIENT}s", listen=None,
+                command=[program],
+                env={"RUNTIME_ROOT": str(tmp_path), "REDIS_URL": url,
+                     "GRPC_HOST": "127.0.0.1", "GRPC_PORT": "0",
+                     "HOST": "127.0.0.1", "PORT": "0", "DEBUG_PORT": "0",
+                     **env}))
             return services[-1]
 
         yield start
