@@ -46,8 +46,9 @@ std::int64_t share_of(const std::string& name, const std::string& text) {
   const double percent = std::strtod(begin, &end);
   if (text.find_first_not_of("0123456789.") + 1 == text.size() &&
       end != begin && *end == '%' && percent <= 100) {
-    // Cut, not rounded: "at most".  2.01 times a million is a little less.
-    return static_cast<std::int64_t>(percent * (kWholeShare / 100) + 1e-6);
+    // Cut, not rounded: "at most".  A product may be a little less than whole.
+    return static_cast<std::int64_t>(
+        percent * static_cast<double>(kWholeShare) / 100 + 1e-6);
   }
   throw CLI::ValidationError(
       name, "'" + text + "' is not a share from 0% to 100%, such as 0.1%");
