@@ -47,8 +47,9 @@ std::int64_t share_of(const std::string& name, const std::string& text) {
   if (text.find_first_not_of("0123456789.") + 1 == text.size() &&
       end != begin && *end == '%' && percent <= 100) {
     // Cut, not rounded: "at most".  A product may be a little less than whole.
-    return static_cast<std::int64_t>(
-        percent * static_cast<double>(kWholeShare) / 100 + 1e-6);
+    constexpr double kOnePercent = 1e6;
+    static_assert(kWholeShare == 100'000'000);
+    return static_cast<std::int64_t>(percent * kOnePercent + 1e-6);
   }
   throw CLI::ValidationError(
       name, "'" + text + "' is not a share from 0% to 100%, such as 0.1%");
