@@ -620,9 +620,12 @@ TEST(ConnectionPool, DropsConnectionsWithThoseWhoWait) {
   ASSERT_TRUE(client.answers("a"));
   server.suspend();
   std::atomic<int> told = 0;
+  std::atomic<int> done = 0;
   std::thread dropper([&] {
-    std::this_thread::sleep_for(50ms);
-    client.node.drop_connections(Failure::kReadOnly, "a replica now");
+    while (done < 16) {  // some may begin late
+      std::this_thread::sleep_for(50ms);
+      client.node.drop_connections(Failure::kReadOnly, "a replica now");
+    }
   });
   const Monotonic start = now();
   on_threads(16, [&](int thread) {
@@ -630,6 +633,7 @@ TEST(ConnectionPool, DropsConnectionsWithThoseWhoWait) {
     told += outcome.fate != Fate::kAnswered &&
             outcome.failure == Failure::kReadOnly &&
             outcome.detail == "a replica now";
+    ++done;
   });
   dropper.join();
   EXPECT_EQ(told, 16);
