@@ -19,7 +19,7 @@ void add_serve(CLI::App* app) {
   serve->callback([] {
     throw std::runtime_error(
         "serve: this limitree was built without nghttp2, llhttp, protozero, "
-        "RE2 or protoc, or by ./dev demo");
+        "RE2 or protoc, or is that of ./dev demo: run ./dev build");
   });
 }
 
