@@ -29,7 +29,7 @@ from servers import redis_server
 def test_a_store_that_dies_while_something_is_held(kind, upstream):
     with redis_server() as (store, redis), serving(
             kind, upstream, store,
-            OPTIONS='{"timeout": "2s", "on_store_error": "raise"}') as address:
+            OPTIONS='{"timeout": "10s", "on_store_error": "raise"}') as address:
         with getting(address, "/stream?parts=30") as answer:
             assert answer.status == 200 and answer.readline() == b"part\n"
             redis.kill()

@@ -76,7 +76,7 @@ void on_threads(int count, Body body) {
 
 // Waits until `holds` returns true.  False if that takes longer than `limit`.
 template <typename Condition>
-bool soon(Condition holds, Duration limit = 10s) {
+bool soon(Condition holds, Duration limit = 60s) {
   for (const Monotonic end = now() + limit; now() < end;) {
     if (holds()) return true;
     std::this_thread::sleep_for(1ms);

@@ -35,6 +35,8 @@ ClusterFixture::ClusterFixture(std::vector<std::string> config) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     RedisServerOptions options;
     options.config = {"cluster-enabled yes", "cluster-node-timeout 1500",
+                      // A replica may lose some elections on a busy machine.
+                      "cluster-replica-validity-factor 0",
                       "repl-diskless-sync-delay 0",
                       "repl-ping-replica-period 1"};
     options.config.insert(options.config.end(), config.begin(), config.end());
