@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a fuzzer for LIMITREE_FUZZ_SECONDS (3) on a copy of its corpus: what it
+# Runs a fuzzer for LIMITREE_FUZZ_SECONDS (1) on a copy of its corpus: what it
 # adds is thrown away, but an input that breaks something is kept beside it.
 #
 # usage: run.sh <fuzzer> <folder with inputs> ...
@@ -17,7 +17,7 @@ for folder in "$@"; do
 done
 
 status=0
-"$fuzzer" -max_total_time="${LIMITREE_FUZZ_SECONDS-3}" -timeout=10 \
+"$fuzzer" -max_total_time="${LIMITREE_FUZZ_SECONDS-1}" -timeout=10 \
   -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$fuzzer-" \
   "$corpus" >"$fuzzer.log" 2>&1 || status=$?
 tail -n 60 "$fuzzer.log"
