@@ -3,23 +3,21 @@
 import pathlib
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
+from servers import free_ports  # noqa: E402
 
 
 class Server:
     """A redis-server on a Unix socket and, for URLs with hosts, a port."""
 
     def __init__(self, folder, *settings):
-        self.port = free_port()
+        self.port, = free_ports(1)
         self.settings = settings
         self.path = folder / "redis.sock"
         self.process = subprocess.Popen(

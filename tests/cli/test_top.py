@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 from command import COMMAND, bad, environment, good, resize
-from redis_server import free_port, make_start  # noqa: F401
+from redis_server import free_ports, make_start  # noqa: F401
 
 LIMITS = """\
 schema:
@@ -191,7 +191,7 @@ def test_the_library_checks_the_url_first(start, limits):
 def test_all_primaries_of_a_cluster(start, limits):
     # By default the other port is 10,000 above the port, which may be too much.
     nodes = [start("--cluster-enabled", "yes", "--unixsocket", "",
-                   "--cluster-port", str(free_port()),
+                   "--cluster-port", str(free_ports(1)[0]),
                    "--cluster-config-file", f"nodes{i}.conf")
              for i in range(3)]
 

@@ -7,26 +7,12 @@ are named.
 
 import http.client
 import pathlib
-import random
 import re
 import socket
 
 from config_map import ConfigMap
+from servers import free_ports
 from service import COMMAND, PATIENT, Service, eventually
-
-
-def free_ports(count):
-    """Ports below those that the system chooses by itself, so that no other
-    test is given one of them."""
-    found = set()
-    while len(found) < count:
-        port = random.randrange(15000, 30000)
-        try:
-            socket.create_server(("", port)).close()
-            found.add(port)
-        except OSError:
-            pass
-    return list(found)
 
 
 class Pod:

@@ -18,6 +18,8 @@ import time
 
 import httpx
 
+from servers import free_ports
+
 ROOT = pathlib.Path(__file__).parents[2]
 PYTHON = ROOT / "build/litellm/bin/python"
 PATIENCE = 60  # seconds
@@ -285,11 +287,9 @@ def config(address, callback="hook.handler", **settings):
 @contextlib.contextmanager
 def proxy(settings, limits, store, files=(), **environment):
     """Yields a client of a proxy, with its process."""
-    with (tempfile.TemporaryDirectory() as folder, socket.socket() as unused,
+    with (tempfile.TemporaryDirectory() as folder,
           tempfile.TemporaryFile("w+") as log):
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-        unused.close()
+        port, = free_ports(1)
         here = pathlib.Path(folder)
         texts = {"config.yaml": json.dumps(settings), "auth.py": AUTH,
                  "limits.yaml": json.dumps(limits), "hook.py": HOOK}

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -10,6 +11,20 @@ import time
 
 #: The timeout of limiters in these tests: long, for a busy machine.
 PATIENT = "5s"
+
+
+def free_ports(count):
+    """Ports below those that the system chooses by itself, so that no other
+    test is given one of them."""
+    found = set()
+    while len(found) < count:
+        port = random.randrange(15000, 30000)
+        try:
+            socket.create_server(("", port)).close()
+            found.add(port)
+        except OSError:
+            pass
+    return list(found)
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 import limitree
+from servers import free_ports
 
 PACKAGE = pathlib.Path(limitree.__file__).parent
 MODULES = pathlib.Path("/usr/lib/apache2/modules")
@@ -99,9 +100,7 @@ def apache(more):
     folder.chmod(0o755)
     shutil.copytree(PACKAGE, folder / "limitree")
     (folder / "hello.wsgi").write_text(SCRIPT)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port, = free_ports(1)
     user = "User #65534\nGroup #65534" if os.geteuid() == 0 else ""
     (folder / "conf").write_text(CONF.format(
         port=port, folder=folder, modules=MODULES, user=user, more=more))

@@ -7,7 +7,7 @@ import subprocess
 import grpc
 import pytest
 from authority import Authority
-from servers import redis_server
+from servers import free_ports, redis_server
 from service import error_of, eventually, rls
 
 LIMITS = """\
@@ -124,8 +124,7 @@ def make_authority(tmp_path_factory):
 @contextlib.contextmanager
 def redis_with_tls(cert, key):
     """The port of a server with this certificate."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port, = free_ports(1)
     with subprocess.Popen(
             ["redis-server", "--port", "0", "--tls-port", str(port), "--save",
              "", "--tls-cert-file", cert, "--tls-key-file", key,
