@@ -80,7 +80,7 @@ def test_the_middleware(options):
             denied = client.get("/")
             assert denied.status_code == 429
             assert denied.headers["RateLimit-Policy"] == '"job";q=40;w=144000'
-            assert denied.headers["Retry-After"] == "3600"
+            assert 3540 < int(denied.headers["Retry-After"]) <= 3600
             assert denied.json()["violated-policies"] == ["job"]
 
 
@@ -187,13 +187,13 @@ def test_commands():
         ["/trade", "POST", "trade", "path user user() trade"],
         ["/login", "POST", "login", "3/minute"]]
     with redis_server() as (store, process):
+        here = {"FLASK_LIMITREE_STORE": store,
+                "FLASK_LIMITREE_OPTIONS": '{"timeout": "5s"}'}
         with gunicorn("app:app", "--chdir", str(ROOT / "examples/flask"),
-                      FLASK_LIMITREE_STORE=store) as url:
+                      **here) as url:
             for _ in range(3):
                 httpx.post(url + "/login", data={"password": "x"})
             httpx.post(url + "/trade", headers={"X-User": "alex"})
-        here = {"FLASK_LIMITREE_STORE": store,
-                "FLASK_LIMITREE_OPTIONS": '{"timeout": "2s"}'}
         shown = command("show", "127.0.0.1", **here).stdout.splitlines()
         assert shown[0].split() == ["limit", "left", "of", "full", "in"]
         assert ["view:login/*/3/1m", "0", "3"] in [

@@ -18,7 +18,7 @@ import os
 import sys
 import limitree
 limits, url, leaves = sys.argv[1:]
-with limitree.Limiter(limits, url) as limiter:
+with limitree.Limiter(limits, url, timeout="30s") as limiter:
     with limiter.reserve("key", "k", cost={"tokens": 400}) as held:
         child = os.fork()
         if child == 0 and leaves == "by an exception":
@@ -38,7 +38,7 @@ def test_a_child_leaves_the_block_of_its_parent(holding, leaves):
                            leaves], check=True, stdout=subprocess.PIPE,
                           text=True).stdout
     assert seen == "59 600 1\n"
-    with limitree.Limiter(LIMITS, holding) as limiter:
+    with limitree.Limiter(LIMITS, holding, timeout=PATIENT) as limiter:
         assert left(limiter) == [59, 919, 2]
 
 

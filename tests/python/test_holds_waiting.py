@@ -20,7 +20,7 @@ SETTLE = """
 import sys
 import limitree
 limits, url, call, receipt, *rest = sys.argv[1:]
-with limitree.Limiter(limits, url) as limiter:
+with limitree.Limiter(limits, url, timeout="30s") as limiter:
     print(eval(f"limiter.{call}"))
 """
 
@@ -33,7 +33,7 @@ def elsewhere(url, call, receipt):
 
 @pytest.mark.parametrize("holding", SHARED, indirect=True)
 def test_receipts_are_good_in_other_processes(holding):
-    with limitree.Limiter(LIMITS, holding) as limiter:
+    with limitree.Limiter(LIMITS, holding, timeout=PATIENT) as limiter:
         held = reserve(limiter)
         assert elsewhere(holding, "extend(receipt, '1h')", held.receipt) == 2
         settle = "settle(receipt, tokens=81)"
@@ -49,7 +49,7 @@ def test_receipts_are_good_in_other_processes(holding):
 
 @pytest.mark.parametrize("holding", SHARED, indirect=True)
 def test_what_a_process_that_ended_has_held(holding):
-    with limitree.Limiter(LIMITS, holding) as limiter:
+    with limitree.Limiter(LIMITS, holding, timeout=PATIENT) as limiter:
         program = SETTLE.replace("print(", "held = (") + (
             "    print(held.receipt)")
         receipt = subprocess.run(

@@ -177,7 +177,8 @@ def test_end_while_daemon_threads_wait_for_the_store():
         good, done = ends_well("""
             import limitree, sys, threading, time
             limiter = limitree.Limiter("schema: {a: {limits: [3, 1, 60]}}",
-                                       sys.argv[1], deny_cache=False)
+                                       sys.argv[1], timeout="30s",
+                                       deny_cache=False)
             def work():
                 while True:
                     try:
