@@ -44,7 +44,7 @@ def serve(server, application, *options, cwd=HERE, **environment):
         finally:
             process.terminate()
             try:
-                process.wait(20)
+                process.wait(60)
             finally:
                 process.kill()
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 
 import httpx
 import pytest
@@ -123,20 +122,19 @@ def test_the_loop_goes_on_while_redis_hangs():
             with suspended(redis):
                 waiting = [asyncio.create_task(client.get("/"))
                            for _ in range(20)]
-                slowest = 0.0
+                answered = 0
                 while not all(task.done() for task in waiting):
-                    start = time.monotonic()
                     assert (await client.get("/events")).status_code == 200
-                    slowest = max(slowest, time.monotonic() - start)
+                    answered += 1
                 answers = await asyncio.gather(*waiting)
-            return answers, slowest
+            return answers, answered
 
     with redis_server() as (store, redis):
         with serve("uvicorn-uvloop", APP, STORE=store,
                    TIMEOUT="2s") as (address, _):
-            answers, slowest = asyncio.run(ask(address, redis))
+            answers, answered = asyncio.run(ask(address, redis))
     assert {answer.status_code for answer in answers} == {503}
-    assert slowest < 1.5  # the others had to wait for 2 s
+    assert answered > 40  # a loop that waits answers between them at most
 
 
 def test_a_server_starts_without_its_store():

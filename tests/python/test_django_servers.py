@@ -167,7 +167,7 @@ def test_other_requests_go_on_while_redis_hangs():
     with redis_server() as (url, process), override_settings(
             MIDDLEWARE=["limitree.django.LimitreeMiddleware"],
             LIMITREE={"LIMITS": django_site.LIMITS, "STORE": url,
-                      "TIMEOUT": "500ms", "DEFAULT": "10/m",
+                      "TIMEOUT": "2s", "DEFAULT": "10/m",
                       "ON_STORE_ERROR": "raise",
                       "EXEMPT": ["/async/class"]}):
         async def main():
@@ -181,7 +181,7 @@ def test_other_requests_go_on_while_redis_hangs():
                 while not asked.done():
                     steps += 1
                     await asyncio.sleep(0.005)
-                assert time.monotonic() - start > 0.4
+                assert time.monotonic() - start > 1.9
                 assert asked.result().status_code == 503
             return steps
 
@@ -189,4 +189,4 @@ def test_other_requests_go_on_while_redis_hangs():
             steps = asyncio.run(main())
         finally:
             process.send_signal(signal.SIGCONT)
-        assert steps > 20  # about 200 on an idle machine
+        assert steps > 20  # about 700 on an idle machine

@@ -74,11 +74,11 @@ def test_the_hub_goes_on_while_redis_hangs():
     ends = together(8, limiter.authorize, "job")
     seconds = time.monotonic() - start
     assert set(ends) == {"StoreTimeout"}, ends
-    assert 0.9 < seconds < 2 * 0.9 * 2, seconds
+    assert 1.9 < seconds < 8 * 2 / 2, seconds
     assert steps > 30, steps
     os.kill(pid, signal.SIGCONT)
     assert limiter.stats().errors == 8
-    """, "900ms")
+    """, "2s")
 
 
 @pytest.mark.parametrize("ask", [
@@ -86,16 +86,17 @@ def test_the_hub_goes_on_while_redis_hangs():
     'limiter.authorize("job", levels=True)', 'limiter.spend("job")',
     'limiter.refund_all([["job"]])', 'limiter.ping()', 'limiter.reset("job")',
     'limiter.authorize_action_for_user("a", "b")',
-    'limiter.acquire("job", timeout="1s")'])
+    'limiter.acquire("job", timeout="30s")'])
 def test_every_call_lets_others_run(ask):
     run(f"""
-    limiter.ping()
+    while outcome(limiter.ping) == "StoreTimeout":
+        pass
     os.kill(pid, signal.SIGSTOP)
     steps = 0
     assert together(1, lambda: {ask}) == ["StoreTimeout"]
     assert steps > 10, steps
     os.kill(pid, signal.SIGCONT)
-    """, "400ms")
+    """, "1s")
 
 
 def test_answers_reach_those_who_asked():

@@ -10,7 +10,7 @@ import time
 import pytest
 
 import limitree
-from servers import PATIENT, redis_server, suspend, suspended
+from servers import PATIENT, redis_server, suspend, suspended, until
 
 LIMITS = """
 schema:
@@ -83,7 +83,7 @@ def test_threads_admit_the_limit(url):
 def test_other_threads_run_meanwhile(server):
     """The interpreter's lock is released while the server does not answer."""
     url, process = server
-    with made(url, timeout="500ms") as limiter:
+    with made(url, timeout="2s") as limiter:
         limiter.ping()
         with suspended(process):
             asking = threading.Thread(target=pytest.raises, args=(
@@ -98,7 +98,7 @@ def test_other_threads_run_meanwhile(server):
 
 def test_closed_by_another_thread_meanwhile(server):
     url, process = server
-    limiter = made(url, timeout="1s")
+    limiter = made(url, timeout="2s")
     limiter.ping()
     with suspended(process):
         errors = []
@@ -111,7 +111,7 @@ def test_closed_by_another_thread_meanwhile(server):
 
         asking = threading.Thread(target=ask)
         asking.start()
-        time.sleep(0.05)
+        until(lambda: limiter._busy == 1)
         limiter.close()
         asking.join()
     assert len(errors) == 1 and errors[0].reason
@@ -162,19 +162,17 @@ def test_tasks_admit_the_limit(url):
     asyncio.run(main())
 
 
-# The pauses are longer than the timeout, but the server is healthy.
 @pytest.mark.parametrize("count", [10, 1000])
-@pytest.mark.parametrize("pause", [0.3, 0.8])
-def test_a_busy_event_loop_costs_nobody_an_answer(url, count, pause):
+def test_a_busy_event_loop_costs_nobody_an_answer(url, count):
     async def main():
-        async with made_async(url, timeout="250ms") as limiter:
+        async with made_async(url, timeout="2s") as limiter:
             await limiter.ping()
             for turns in range(3):  # asked, sent, perhaps answered
                 asked = [asyncio.ensure_future(
                     limiter.authorize("user", "alex")) for _ in range(count)]
                 for _ in range(turns):
                     await asyncio.sleep(0)
-                time.sleep(pause)
+                time.sleep(2.5)  # but the server is healthy
                 answers = await asyncio.gather(*asked)
                 assert {answer.source for answer in answers} == {"store"}
             assert limiter.stats().store_errors == 0
@@ -244,7 +242,7 @@ def test_the_loop_runs_while_the_server_hangs(server):
     url, process = server
 
     async def main():
-        async with made_async(url, timeout="400ms") as limiter:
+        async with made_async(url, timeout="2s") as limiter:
             await limiter.ping()
             await limiter.peek("job")
             with suspended(process):
@@ -292,7 +290,7 @@ def test_closed_while_tasks_wait(server):
             await asyncio.sleep(0.01)
             await limiter.close()
             answers = await asyncio.wait_for(
-                asyncio.gather(*tasks, return_exceptions=True), 5)
+                asyncio.gather(*tasks, return_exceptions=True), 60)
         assert [type(answer) for answer in answers] == [RuntimeError] * 3
 
     asyncio.run(main())
