@@ -190,11 +190,10 @@ async def acquire_awaited(limiter: Any, lines: Lines, path: tuple[Any, ...],
             if waiting.left is not None and turn.cost:
                 _check(await limiter.peek(*path, cost=ahead + turn.cost),
                        waiting)
-            try:
-                await asyncio.wait_for(called, waiting.left)
-            except asyncio.TimeoutError:
-                raise LimitExceeded(await limiter.peek(*path, cost=cost)
-                                    ) from None
+            # Not wait_for, which may swallow that the task is cancelled.
+            done, _ = await asyncio.wait([called], timeout=waiting.left)
+            if not done:
+                raise LimitExceeded(await limiter.peek(*path, cost=cost))
         while True:
             decision: Decision = await limiter.authorize(*path, cost=cost)
             if decision.allowed:

@@ -301,6 +301,22 @@ def test_a_task_that_is_cancelled_leaves_the_line():
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("timeout", [None, 60])
+def test_tasks_in_line_that_are_cancelled_at_once(timeout):
+    async def main():
+        async with limitree.AsyncLimiter(USERS) as limiter:
+            tasks = [asyncio.ensure_future(limiter.acquire(
+                "user", "alex", "trade", cost=6, timeout=timeout))
+                for _ in range(4)]
+            assert (await tasks[0]).allowed
+            for task in tasks[1:]:
+                task.cancel()
+            ends = await asyncio.gather(*tasks[1:], return_exceptions=True)
+            assert [type(end) for end in ends] == [asyncio.CancelledError] * 3
+            assert limiter.stats().allowed == 1
+    asyncio.run(main())
+
+
 def test_who_would_wait_too_long_in_line_gives_up_at_once():
     limits = "schema: {a: {limits: [9, 1, 60]}}"
     with limitree.Limiter(limits) as limiter:
