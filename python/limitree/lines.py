@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 class Turn:
     """A caller in a line."""
 
-    __slots__ = ("cost", "is_first", "number", "wake")
+    __slots__ = ("cost", "denial", "is_first", "number", "wake")
 
     def __init__(self, cost: Cost, wake: Callable[[], object]) -> None:
         self.cost = cost if isinstance(cost, int) else 0
+        self.denial: Decision | None = None  #: the last one of the first
         self.is_first = False
         self.number = 0  # in the line
         self.wake = wake  #: says that it is this caller's turn
@@ -96,6 +97,18 @@ class Lines:
                 first.is_first = True
                 first.wake()
 
+    def gives_up(self, key: Hashable, decision: Decision) -> LimitExceeded:
+        """Return the error of a caller who gives up, and would get `decision`.
+
+        If its cost fits, those before it are why it was not admitted.
+        """
+        with self._lock:
+            line = self._lines.get(key)
+            if line is not None and decision.allowed:
+                denial = line.turns[line.first].denial
+                decision = decision if denial is None else denial
+        return LimitExceeded(decision)
+
 
 def check_most(most: Any) -> None:
     """Raise ValueError unless it is None or a number of callers."""
@@ -104,8 +117,7 @@ def check_most(most: Any) -> None:
         raise ValueError(f"max_queue must be a number of callers, is {most!r}")
 
 
-def _full(decision: Decision, most: int | None) -> LimitExceeded:
-    error = LimitExceeded(decision)
+def _full(error: LimitExceeded, most: int | None) -> LimitExceeded:
     error.message = f"limit exceeded: {most} callers are waiting already"
     return error
 
@@ -134,38 +146,39 @@ def acquire(limiter: Any, lines: Lines, path: tuple[Any, ...], cost: Cost,
     `denial` is the answer of now, if nobody was in line.
     """
     check_most(most)
-    if not _may_wait():
-        return _ask(limiter, path, cost, waiting, denial)
     called = _thread.allocate_lock()
     called.acquire()
     turn = Turn(cost, called.release)
+    turn.denial = denial
+    if not _may_wait():
+        return _ask(limiter, path, cost, waiting, turn)
     ahead = lines.enter(path, turn, most)
     if ahead is None:
-        raise _full(limiter.peek(*path, cost=cost), most)
+        raise _full(lines.gives_up(path, limiter.peek(*path, cost=cost)), most)
     try:
         if not turn.is_first:
-            denial = None
+            turn.denial = None
             if waiting.left is not None and turn.cost:
                 _check(limiter.peek(*path, cost=ahead + turn.cost), waiting)
             left = waiting.left
             if left is None or left > _thread.TIMEOUT_MAX:
                 left = -1
             if not called.acquire(True, left):
-                raise LimitExceeded(limiter.peek(*path, cost=cost))
-        return _ask(limiter, path, cost, waiting, denial)
+                raise lines.gives_up(path, limiter.peek(*path, cost=cost))
+        return _ask(limiter, path, cost, waiting, turn)
     finally:
         lines.leave(path, turn)
 
 
 def _ask(limiter: Any, path: tuple[Any, ...], cost: Cost, waiting: Waiting,
-         denial: Decision | None) -> Decision:
-    if denial is not None:
-        waiting.sleep(waiting.next(denial))
+         turn: Turn) -> Decision:
     while True:
+        if turn.denial is not None:
+            waiting.sleep(waiting.next(turn.denial))
         decision: Decision = limiter.authorize(*path, cost=cost)
         if decision.allowed:
             return decision
-        waiting.sleep(waiting.next(decision))
+        turn.denial = decision
 
 
 async def acquire_awaited(limiter: Any, lines: Lines, path: tuple[Any, ...],
@@ -184,7 +197,8 @@ async def acquire_awaited(limiter: Any, lines: Lines, path: tuple[Any, ...],
     line = (*path, id(loop))
     ahead = lines.enter(line, turn, most)
     if ahead is None:
-        raise _full(await limiter.peek(*path, cost=cost), most)
+        decision: Decision = await limiter.peek(*path, cost=cost)
+        raise _full(lines.gives_up(line, decision), most)
     try:
         if not turn.is_first:
             if waiting.left is not None and turn.cost:
@@ -193,11 +207,13 @@ async def acquire_awaited(limiter: Any, lines: Lines, path: tuple[Any, ...],
             # Not wait_for, which may swallow that the task is cancelled.
             done, _ = await asyncio.wait([called], timeout=waiting.left)
             if not done:
-                raise LimitExceeded(await limiter.peek(*path, cost=cost))
+                decision = await limiter.peek(*path, cost=cost)
+                raise lines.gives_up(line, decision)
         while True:
-            decision: Decision = await limiter.authorize(*path, cost=cost)
+            decision = await limiter.authorize(*path, cost=cost)
             if decision.allowed:
                 return decision
+            turn.denial = decision
             seconds = waiting.next(decision)
             if waiting.is_manual:
                 waiting.sleep(seconds)

@@ -259,6 +259,8 @@ def answer_to(error: ClientGone | LimitExceeded | StoreError) -> Answer:
     server throws away; an access log has one line for it.
     """
     if isinstance(error, LimitExceeded):
+        if error.decision.allowed:  # but others in line came first
+            return too_busy(1)
         return denial(error.decision, "none", message=error.message)
     if isinstance(error, ClientGone):
         return _problem(400, "Bad Request", [],

@@ -11,6 +11,7 @@ import pytest
 
 import limitree
 from conftest import USERS
+from limitree import web
 from limitree.testing import ManualClock
 from limitree.wait import seconds_of
 
@@ -333,3 +334,38 @@ def test_who_would_wait_too_long_in_line_gives_up_at_once():
         with pytest.raises(limitree.LimitExceeded):
             limiter.acquire("a", cost={"request": 1}, timeout=0.01)
         assert len(limiter._line) == 1
+
+
+@pytest.mark.parametrize("options", [{"max_queue": 1}, {"timeout": 0.01}])
+def test_who_gives_up_is_denied_though_its_cost_fits(options):
+    limits = "schema: {a: {limits: [9, 1, 60]}}"
+
+    async def main():
+        async with limitree.AsyncLimiter(limits) as limiter:
+            await limiter.spend("a", cost=5)
+            asyncio.ensure_future(limiter.acquire("a", cost=10))
+            await asyncio.sleep(0)
+            await limiter.acquire("a", **options)
+
+    limiter = limitree.Limiter(limits)
+    limiter.spend("a", cost=5)
+    # It sleeps until the process ends.
+    threading.Thread(target=limiter.acquire, args=("a",), kwargs={"cost": 10},
+                     daemon=True).start()
+    until(lambda: len(limiter._line) == 1)
+    for ask in (lambda: limiter.acquire("a", **options),
+                lambda: asyncio.run(main())):
+        with pytest.raises(limitree.LimitExceeded) as caught:
+            ask()
+        assert caught.value.decision.limited
+        assert 200 < caught.value.decision.retry_after <= 300
+        assert "no wait is long enough" not in str(caught.value)
+        assert web.answer_to(caught.value).status == 429
+
+
+def test_who_gives_up_while_the_first_is_asking():
+    """Nobody knows yet that the first has to wait."""
+    error = limitree.LimitExceeded(limitree.Limiter(USERS).peek("job"))
+    answer = web.answer_to(error)
+    assert answer.status == 429
+    assert dict(answer.headers)["Retry-After"] == "1"
