@@ -268,7 +268,9 @@ class LimitreeMiddleware:
 
 
 def _url_of(environ: WSGIEnvironment) -> str:
-    return f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
+    path = f"{environ.get('SCRIPT_NAME', '')}{environ.get('PATH_INFO', '')}"
+    # WSGI has bytes as Latin-1; at, exclude and other frameworks have texts.
+    return path.encode("latin-1").decode(errors="surrogateescape")
 
 
 def note(environ: WSGIEnvironment, ask: PathCosts | None, decision: Any,

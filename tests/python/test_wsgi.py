@@ -93,6 +93,24 @@ def test_half_of_a_character(limiter):
         "200", "200", "429"]
 
 
+def test_url_paths_are_texts():
+    """A server of WSGI gives their bytes as Latin-1."""
+    def codes(path, **options):
+        server = Server(LimitreeMiddleware(application, **options))
+        path = path.encode(errors="surrogateescape").decode("latin-1")
+        return [server.get(path, REMOTE_ADDR="192.0.2.1").status[:3]
+                for _ in range(2)]
+
+    name = "/\xfcber"
+    rules = [RateLimit("1/hour", at=f"{name}/*")]
+    assert codes(f"{name}/x", rules=rules) == ["200", "429"]
+    assert codes("/uber/x", rules=rules) == ["200", "200"]
+    rules = [RateLimit("1/hour", by="path")]
+    assert codes(f"{name}/x", rules=rules, exclude=[f"{name}/*"]) == [
+        "200", "200"]
+    assert codes("/\udcff", rules=rules) == ["200", "429"]  # no UTF-8
+
+
 def test_several_paths_and_a_cost(limiter):
     server = Server(LimitreeMiddleware(
         application, limiter, lambda environ: [("user", "alex"), ["job"]],
