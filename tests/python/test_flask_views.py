@@ -40,6 +40,26 @@ def test_blueprints(app):
     assert codes(client, "/admin/own", 4) == [200, 200, 200, 429]
 
 
+def test_blueprints_by_other_names(app):
+    limiter = Limiter(who, app=app, default_limits=["3/hour"])
+    shop, first, second = [flask.Blueprint(name, "x")
+                           for name in ("shop", "items", "items")]
+    for blueprint in (shop, first, second):
+        blueprint.get("/", endpoint="x")(lambda: "")
+    limiter.limit("1/hour")(shop)
+    limiter.limit("2/hour")(first)
+    limiter.exempt(second)
+    for name, inner in (("v1", first), ("v2", second)):
+        outer = flask.Blueprint(name, "x")
+        outer.register_blueprint(inner)
+        app.register_blueprint(outer, url_prefix=f"/{name}")
+    app.register_blueprint(shop, name="other", url_prefix="/other")
+    client = app.test_client()
+    assert codes(client, "/other/", 2) == [200, 429]
+    assert codes(client, "/v1/", 3) == [200, 200, 429]
+    assert codes(client, "/v2/", 4) == [200] * 4
+
+
 def test_nested_blueprints(app):
     limiter = Limiter(who, default_limits=["1/hour"])
     outer, inner = flask.Blueprint("outer", "x"), flask.Blueprint("inner", "x")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, Optional, cast
 
 import flask
 
@@ -16,6 +16,16 @@ from limitree.flask.rules import ExemptionScope, Rule
 _RULES = "_limitree_rules"
 _EXEMPT = "_limitree_exempt"
 
+_Blueprint = Optional[flask.Blueprint]
+
+
+def _blueprints_of(app: flask.Flask, name: str) -> list[_Blueprint]:
+    """Return the blueprint that is registered as `name`, "parent.child", after
+    those it is nested in; None for one that is no blueprint."""
+    parts = name.split(".")
+    return [cast(_Blueprint, app.blueprints.get(".".join(parts[:count])))
+            for count in range(1, len(parts) + 1)]
+
 
 class Registry:
     """The rules and exemptions of one extension, for all its applications."""
@@ -23,8 +33,8 @@ class Registry:
     def __init__(self) -> None:
         self.version = 0  #: increased by each change
         self._filters: list[Callable[[], bool]] = []
-        self._exempt_blueprints: dict[str, ExemptionScope] = {}
-        self._blueprints: dict[str, list[Rule]] = {}
+        self._exempt_blueprints: dict[_Blueprint, ExemptionScope] = {}
+        self._blueprints: dict[_Blueprint, list[Rule]] = {}
         # The functions inside the limits.  If a view is one of them, not the
         # limited function, its route was added before the limit.
         self._inner: weakref.WeakSet[Callable[..., Any]] = weakref.WeakSet()
@@ -44,7 +54,7 @@ class Registry:
 
     def add_to_blueprint(self, blueprint: flask.Blueprint, rule: Rule) -> None:
         """Put a rule on all views of a blueprint."""
-        self._blueprints.setdefault(blueprint.name, []).append(rule)
+        self._blueprints.setdefault(blueprint, []).append(rule)
         self.version += 1
 
     def add_to_view(self, view: Callable[..., Any],
@@ -62,7 +72,7 @@ class Registry:
                flags: ExemptionScope) -> None:
         """Exempt a blueprint, or a view: a function or a class."""
         if isinstance(target, flask.Blueprint):
-            self._exempt_blueprints[target.name] = flags
+            self._exempt_blueprints[target] = flags
         else:
             setattr(target, _EXEMPT,
                     {**getattr(target, _EXEMPT, {}), self: flags})
@@ -101,22 +111,22 @@ class Registry:
                      getattr(function, _RULES, ()))
         return [rule for of, rule in marks if of is self]
 
-    def rules_of_blueprint(self, blueprint: str) -> list[Rule]:
+    def rules_of_blueprint(self, app: flask.Flask, name: str) -> list[Rule]:
         """Return the rules of a blueprint, and of those it is nested in.
 
         Its own rules replace those above if one has `override_defaults`.
         """
-        *above, last = blueprint.split(".")
+        *above, last = _blueprints_of(app, name)
         flags = self._exempt_blueprints.get(last, ExemptionScope.NONE)
         found = ([] if flags & ExemptionScope.OWN
                  else list(self._blueprints.get(last, ())))
         if (flags & ExemptionScope.ANCESTORS
                 or any(rule.override_defaults for rule in found)):
             return found
-        for name in above:
-            outer = self._exempt_blueprints.get(name, ExemptionScope.NONE)
+        for one in above:
+            outer = self._exempt_blueprints.get(one, ExemptionScope.NONE)
             if not outer & ExemptionScope.DESCENDENTS:
-                found += self._blueprints.get(name, ())
+                found += self._blueprints.get(one, ())
         return found
 
     def exemption_of(self, view: object) -> ExemptionScope:
@@ -128,13 +138,14 @@ class Registry:
             found |= marks.get(self, ExemptionScope.NONE)
         return found
 
-    def exemption_in(self, view: object, blueprint: str) -> ExemptionScope:
-        """The same for a view in `blueprint`, "parent.child"."""
+    def exemption_in(self, view: object, app: flask.Flask, name: str
+                     ) -> ExemptionScope:
+        """The same for a view in the blueprint `name`, "parent.child"."""
         found = self.exemption_of(view)
-        *above, last = blueprint.split(".")
+        *above, last = _blueprints_of(app, name)
         found |= self._exempt_blueprints.get(last, ExemptionScope.NONE)
-        for name in above:
-            flags = self._exempt_blueprints.get(name, ExemptionScope.NONE)
+        for one in above:
+            flags = self._exempt_blueprints.get(one, ExemptionScope.NONE)
             if flags & ExemptionScope.DESCENDENTS:
                 found |= flags
         return found

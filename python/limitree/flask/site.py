@@ -104,7 +104,7 @@ class Site:
         if view is not None:
             registry.check_view(endpoint, view)
         blueprint = endpoint.rpartition(".")[0]
-        exempt = registry.exemption_in(view, blueprint)
+        exempt = registry.exemption_in(view, self.app, blueprint)
         found = [] if exempt & ExemptionScope.APPLICATION else [
             rule for rule in self._everywhere if rule.applies_to(method)]
         own: list[Rule] = []
@@ -112,8 +112,8 @@ class Site:
             own = [rule for rule in registry.rules_of(view, method)
                    if rule.applies_to(method)]
         if all(not rule.override_defaults for rule in own):
-            own += [rule for rule in registry.rules_of_blueprint(blueprint)
-                    if rule.applies_to(method)]
+            own += [rule for rule in registry.rules_of_blueprint(
+                self.app, blueprint) if rule.applies_to(method)]
         if (all(not rule.override_defaults for rule in own)
                 and not exempt & ExemptionScope.DEFAULT):
             found += [rule for rule in self._defaults
@@ -207,7 +207,7 @@ class Site:
         blueprint, _, name = endpoint.rpartition(".")
         if name == "static" or (ExemptionScope.META
                                 & self._registry.exemption_in(
-                self.app.view_functions.get(endpoint), blueprint)):
+                self.app.view_functions.get(endpoint), self.app, blueprint)):
             return None
         return MetaStep(self.core, self.plain, self._bind_metas(
             endpoint, flask.request.method), bounds)
