@@ -341,6 +341,13 @@ def shown_store(url: str) -> str:
     return url.split("@")[-1].split("?")[0]
 
 
+def shown_option(name: str, value: object) -> str:
+    """Return the value of an option without what is secret."""
+    if name.endswith("password"):
+        return "***"
+    return shown_store(str(value)) if "://" in str(value) else str(value)
+
+
 def _refuse_eventlet() -> None:
     """Raise RuntimeError if a call would stop all green threads."""
     patcher = sys.modules.get("eventlet.patcher")

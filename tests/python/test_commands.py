@@ -64,6 +64,21 @@ def test_flask_config_behind_a_proxy():
     assert "LIMITREE_OPTIONS['max_buckets'] 99" in lines
 
 
+SECRET = {"sentinel_password": "hunter2",
+          "per_second_store": "redis://:hunter2@other.example:1"}
+
+
+def test_flask_config_has_no_secrets():
+    from limitree.flask import Limiter
+    app = flask.Flask("shop")
+    Limiter(app=app, storage_uri="redis+sentinel://:hunter2@a.example:1/main",
+            storage_options=SECRET)
+    lines = lines_of(run(app, "config")[1])
+    assert "LIMITREE_OPTIONS['sentinel_password'] ***" in lines
+    assert "LIMITREE_OPTIONS['per_second_store'] other.example:1" in lines
+    assert not any("hunter2" in line for line in lines)
+
+
 def test_flask_limits(app):
     def rows(*words):
         return [line for line in lines_of(run(app, "limits", *words)[1])
@@ -138,6 +153,16 @@ def test_django_config(project, shared):
                  "TIMEOUT 50ms", "KEY ip()", "PATHS ip ip()", "LIMITS dict",
                  "ENABLED True", "VIEW -"):
         assert line in lines, lines
+
+
+def test_django_config_has_no_secrets():
+    from django.test import override_settings
+    with override_settings(LIMITREE={
+            "STORE": "redis+sentinel://:hunter2@a.example:1/main",
+            **{name.upper(): value for name, value in SECRET.items()}}):
+        lines = manage("config")
+    assert "SENTINEL_PASSWORD ***" in lines
+    assert not any("hunter2" in line for line in lines)
 
 
 def test_django_limits(project):

@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException
 
 from limitree.decision import Decision
 from limitree.errors import StoreError
-from limitree.limiter import shown_store
+from limitree.limiter import shown_option, shown_store
 from limitree.web import named, path_text, table
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def show_config() -> None:
         found = site.settings
         rows += [
             ("LIMITREE_STORE", shown_store(found.store)),
-            *((f"LIMITREE_OPTIONS[{name!r}]", str(value))
+            *((f"LIMITREE_OPTIONS[{name!r}]", shown_option(name, value))
               for name, value in sorted(found.options.items())),
             ("LIMITREE_KEY_FUNC", named(found.key)),
             ("LIMITREE_STRATEGY", found.strategy or "gcra"),

@@ -17,7 +17,7 @@ from limitree.django.decorators import group_of, rules_of
 from limitree.django.rule import describe
 from limitree.django.site import ROOT, Site
 from limitree.errors import StoreError
-from limitree.limiter import shown_store
+from limitree.limiter import shown_option, shown_store
 from limitree.web import named, table
 
 
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         for one in fields(site.conf):
             value = getattr(site.conf, one.name)
             if one.name == "options":
-                rows += [(name.upper(), str(found))
+                rows += [(name.upper(), shown_option(name, found))
                          for name, found in sorted(value.items())]
             elif one.name == "store":
                 rows.append(("STORE", shown_store(value)))
