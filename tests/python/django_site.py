@@ -4,6 +4,7 @@ Servers import it, too; the environment then has their settings, in JSON.
 """
 
 import asyncio
+import dataclasses
 import json
 import os
 
@@ -196,6 +197,14 @@ class News(Feed):
         return []
 
 
+@dataclasses.dataclass
+class WithoutHash:
+    text: str
+
+    def __call__(self, request):
+        return HttpResponse(self.text)
+
+
 @method_decorator(ratelimit("user", who, "trade"), name="dispatch")
 class AsyncClass(View):
     async def get(self, request):
@@ -228,6 +237,7 @@ urlpatterns = [
     path("class/first", First.as_view()),
     path("class/second", Second.as_view()),
     path("news", News()),
+    path("data", WithoutHash("data")),
     path("async/class", AsyncClass.as_view()),
 ]
 

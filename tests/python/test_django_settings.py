@@ -144,7 +144,8 @@ def test_views_without_limits_of_their_own(is_async):
 def test_views_of_classes_and_objects_count_alone():
     with limits(VIEW_DEFAULT="2/h"):
         for url, name in [("/class/first", "First"),
-                          ("/class/second", "Second"), ("/news", "News")]:
+                          ("/class/second", "Second"), ("/news", "News"),
+                          ("/data", "WithoutHash")]:
             answer = get(url)
             assert answer.status_code == 200
             assert f'"view:django_site.{name}/*/2/1h";r=1' in answer[

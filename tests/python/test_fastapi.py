@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import threading
 from typing import Annotated, Any
 
@@ -1082,6 +1083,25 @@ def test_a_limit_above_the_route(app):
         @app.get("/a")
         async def a():
             return ""
+
+
+def test_an_endpoint_without_a_hash(app):
+    @dataclasses.dataclass
+    class Endpoint:
+        text: str
+
+        def __call__(self):
+            return self.text
+
+    app.add_api_route("/free", Endpoint("free"))
+
+    @app.get("/a")
+    @app.state.limiter.limit("1/minute")
+    async def a():
+        return ""
+
+    assert get(app, "/free", 2) == [200, 200]
+    assert get(app, "/a", 2) == [200, 429]
 
 
 def test_a_limit_above_the_route_of_a_router(app):

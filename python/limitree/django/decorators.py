@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Collection
@@ -192,14 +193,16 @@ def default_of(site: Site, view: Any) -> Step | None:
     rule = site.view_default
     if rule is None:
         return None
-    if view not in site.view_steps:
-        kind = getattr(view, "cls", None)
-        is_bare = not rules_of(view) and not hasattr(kind, "get_throttles")
-        if is_bare:
-            known.setdefault(rule, set()).add(group_of(view))
-        site.view_steps[view] = (Step([Bound(rule, group_of(view))])
-                                 if is_bare else None)
-    found: Step | None = site.view_steps[view]
+    found: Step | None = None
+    with contextlib.suppress(KeyError, TypeError):  # it may have no hash
+        found = site.view_steps[view]
+        return found
+    kind = getattr(view, "cls", None)
+    if not rules_of(view) and not hasattr(kind, "get_throttles"):
+        known.setdefault(rule, set()).add(group_of(view))
+        found = Step([Bound(rule, group_of(view))])
+    with contextlib.suppress(TypeError):
+        site.view_steps[view] = found
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import warnings
@@ -110,7 +111,8 @@ class Limiter(Site):
         return Decorator(limit, override_defaults, self._note)
 
     def _note(self, endpoint: Any) -> None:
-        self._inner.add(endpoint)
+        with contextlib.suppress(TypeError):
+            self._inner.add(endpoint)
         for app in self._apps:
             for route in app.routes:
                 self._check_endpoint(getattr(route, "endpoint", None))
@@ -124,7 +126,9 @@ class Limiter(Site):
 
     def _check_endpoint(self, endpoint: Any) -> None:
         """Raise RuntimeError if a limit was put on a route's function later."""
-        if endpoint is not None and endpoint in self._inner:
+        with contextlib.suppress(TypeError):  # it may have no hash
+            if endpoint not in self._inner:
+                return
             raise RuntimeError(
                 f"the limit of {endpoint.__qualname__} stands above its route, "
                 "which has the function without it: put @limiter.limit(...) "
