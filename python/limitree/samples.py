@@ -83,7 +83,7 @@ def _read_one(limiter: Counting, labels: dict[str, str], max_policies: int,
 def _parse(text: str) -> list[Family]:
     families: list[Family] = []
     help_of: dict[str, str] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):  # names may have other ends of lines
         if line.startswith("# HELP "):
             name, _, words = line[7:].partition(" ")
             help_of[name] = words

@@ -89,6 +89,18 @@ def test_several_limiters_have_names(used, clock):
                  ("limiter", "other"), ("source", "store")] == 0
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\x85", "\n"])
+def test_names_with_ends_of_lines(clock, end):
+    name = f"a{end}b"
+    with limitree.Limiter({"schema": {name: {"limits": "1/h"}}},
+                          clock=clock) as limiter:
+        limiter.authorize(name)
+        found = series_of(limiter)
+        policy = limiter.limit_stats()[0].policy
+        assert found["limitree_limit_requests_total", ("answer", "allowed"),
+                     ("policy", policy)] == 1
+
+
 def test_many_limits_are_summed_up(clock):
     children = {f"user{i}": {"limits": [0, 1, 60]} for i in range(500)}
     with limitree.Limiter({"schema": {"user": {"children": children}}},
