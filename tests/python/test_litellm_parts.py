@@ -1,6 +1,8 @@
 """The parts of limitree.litellm that need no LiteLLM."""
 
+import asyncio
 import json
+import sys
 import types
 
 import pytest
@@ -95,6 +97,39 @@ def test_the_longest_of_a_hundred_answers_but_five():
     for _ in range(100):
         learnt.add("m", 3)
     assert learnt.output("m") == 3
+
+
+@pytest.fixture
+def handler(monkeypatch, clock):
+    """A Handler in a process without LiteLLM."""
+    names = ("litellm", "litellm.integrations",
+             "litellm.integrations.custom_logger")
+    for name in names:
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    setattr(sys.modules[names[2]], "CustomLogger", object)
+    from limitree.litellm.hooks import Handler
+    yield Handler(limitree.AsyncLimiter(
+        "schema: {model: {children: {'*': {limits: {count: 500, period: 1d, "
+        "unit: output_tokens, hold: 1m}}}}}", clock=clock))
+    del sys.modules["limitree.litellm.hooks"]
+
+
+@pytest.mark.parametrize("more, known, output, teaches", [
+    ({}, 40, 1, True), ({"max_tokens": 1}, 40, 1, False),
+    ({"max_tokens": 9}, 40, 1, False),
+    # The limits have no room for more than 500.
+    ({}, 1000, 500, False), ({}, 1000, 499, True)])
+def test_what_is_cut_short_teaches_nothing(handler, more, known, output,
+                                           teaches):
+    async def main():
+        handler._learnt.add("m", known)
+        data = {"model": "m", "messages": [], **more}
+        await handler.async_pre_call_hook(None, None, data, "acompletion")
+        await handler.async_post_call_success_hook(data, None, thing(
+            usage=thing(prompt_tokens=1, completion_tokens=output)))
+
+    asyncio.run(main())
+    assert list(handler._learnt._answers["m"]) == [known] + [output] * teaches
 
 
 def test_a_client_cannot_fill_the_memory_with_models():

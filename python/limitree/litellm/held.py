@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -33,6 +34,7 @@ class Held:
         self.models: tuple[str, ...] = ()
         self.call_type = ""
         self.choices = 1
+        self.cut_at = math.inf  # what is as long teaches nothing of its model
         self.logging: Any = None  # LiteLLM's object of the call
         self.is_sent = False  # to a provider
         self.is_streaming = False

@@ -112,10 +112,7 @@ class Handler(CustomLogger):  # type: ignore[misc]
         held.models = caller.models
         held.call_type = call_type
         held.choices = estimate.choices(data)
-        if need.is_shrunk:
-            # The limits have no room for more.
-            estimate.cap_output(data, call_type, max(1, need.tokens.output // (
-                held.choices * (len(held.models) or 1))))
+        _cap(held, need, data)
         held.logging = logging
         _current.set(held)
 
@@ -337,8 +334,10 @@ class Handler(CustomLogger):  # type: ignore[misc]
 
     async def _charge(self, held: Held, usage: Usage, dollars: float | None,
                       learns: bool = True) -> None:
-        if learns and held.call_type in estimate.WRITING:
-            self._learnt.add(held.model, usage.output // held.choices)
+        output = usage.output // held.choices
+        if (learns and output < held.cut_at
+                and held.call_type in estimate.WRITING):
+            self._learnt.add(held.model, output)
         used = {"input_tokens": usage.input, "output_tokens": usage.output,
                 "tokens": usage.total, "microdollars": 0}
         if self._units.counts("microdollars") and usage != NOTHING:
@@ -360,6 +359,17 @@ def _limiter_of_environment() -> AsyncLimiter:
                           "limitree.litellm.Handler")
     return AsyncLimiter(limits, os.environ.get("LIMITREE_STORE")
                         or "memory://", **web.options_of({}))
+
+
+def _cap(held: Held, need: Need, data: dict[str, Any]) -> None:
+    """Note where an answer may be cut, which a limit without room does."""
+    if estimate.output_limit(data) is not None:
+        held.cut_at = 0  # by a client, whose other answers say nothing, too
+    if need.is_shrunk:
+        most = max(1, need.tokens.output // (
+            held.choices * (len(held.models) or 1)))
+        estimate.cap_output(data, held.call_type, most)
+        held.cut_at = min(held.cut_at, most)
 
 
 def _find(data: Any) -> Held | None:
