@@ -60,7 +60,8 @@ void check_options(const py::dict& options) {
 Native::Native(const py::list& texts, const py::dict& options, py::object clock,
                bool with_levels, const std::pair<py::list, bool>& descriptors,
                const std::pair<py::object, bool>& client)
-    : with_levels_(with_levels),
+    : pid_(getpid()),
+      with_levels_(with_levels),
       descriptors_(descriptors.first),
       merge_domains_(descriptors.second),
       client_(client.first),
@@ -96,6 +97,7 @@ Native::~Native() { close(); }
 
 void Native::close() noexcept {
   closed_ = true;
+  forget_parent();
   if (std::exchange(released_, true) || calls_ > 0) return;
   release();
 }
@@ -152,9 +154,13 @@ void Native::warn_full() {
       &log_);
 }
 
-void Native::begin_pending() noexcept {
+void Native::forget_parent() noexcept {
   const int pid = getpid();
-  if (std::exchange(pid_, pid) != pid) pending_ = 0;  // the calls of the parent
+  if (std::exchange(pid_, pid) != pid) calls_ = pending_ = 0;
+}
+
+void Native::begin_pending() noexcept {
+  forget_parent();
   ++pending_;
 }
 
@@ -175,6 +181,7 @@ void Native::set_loop_wakeups(bool on) {
 
 void Native::run_loop() {
   if (released_) return;
+  forget_parent();
   ++calls_;  // callbacks of futures may let another thread close
   limitree_loop_run(limiter_);
   if (--calls_ == 0 && released_) release();

@@ -49,7 +49,10 @@ class Native {
   void close() noexcept;
   bool closed() const noexcept { return closed_; }
   // The number of running calls.
-  int busy() const noexcept { return calls_ + pending_; }
+  int busy() noexcept {
+    forget_parent();
+    return calls_ + pending_;
+  }
 
   // Whether a decision may have to wait for another machine.
   bool is_remote() const noexcept { return is_remote_; }
@@ -138,6 +141,7 @@ class Native {
     limitree_error* error = nullptr;
     limitree_status status;
     if (unlocked) {
+      forget_parent();
       ++calls_;
       PyThreadState* const thread = PyEval_SaveThread();
       status = function(limiter_, arguments..., &error);
@@ -163,15 +167,18 @@ class Native {
   bool read_clock();
   static limitree_status refuse_closed();
   static std::int64_t last_time(void* now_ns) noexcept;
+  // In a child of fork(), forgets the calls of the parent, which end elsewhere.
+  void forget_parent() noexcept;
   void release() noexcept;
   void write_messages();
   void warn_full();
 
   LogQueue log_;
   limitree_limiter* limiter_ = nullptr;
+  // Of the process pid_.
   int calls_ = 0;    // running without the interpreter lock
-  int pending_ = 0;  // not completed yet, in the process pid_
-  int pid_ = 0;
+  int pending_ = 0;  // not completed yet
+  int pid_;
   bool closed_ = false;
   bool released_ = false;  // after the last call
   bool warned_full_ = false;

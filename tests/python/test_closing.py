@@ -1,6 +1,7 @@
 """close(drain=...): new calls are refused, running calls may finish."""
 
 import asyncio
+import os
 import signal
 import threading
 import time
@@ -125,6 +126,53 @@ def test_greenlets():
     closing.get()
     assert all(one.get().allowed for one in asking)
     """)
+
+
+def closes_in_a_child(limiter):
+    """Whether a child of fork waits for no call of this process."""
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            if limiter._busy == 0:
+                limiter.close(drain="10m")
+                os._exit(0)
+        finally:
+            os._exit(1)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def test_children_of_fork(stopped):
+    url, stop, go_on = stopped
+    with limitree.Limiter(TREE, url, timeout="60s") as limiter:
+        limiter.ping()
+        stop()
+        ends = []
+        asking = threading.Thread(target=outcome, args=(limiter, ends))
+        asking.start()
+        wait_until(lambda: limiter._busy == 1)
+        assert closes_in_a_child(limiter)
+        assert limiter._busy == 1
+        go_on()
+        asking.join(60)
+        assert ends == ["store"]
+
+
+def test_children_of_fork_beside_tasks(stopped):
+    url, stop, go_on = stopped
+
+    async def main():
+        async with limitree.AsyncLimiter(TREE, url, timeout="60s") as limiter:
+            await limiter.authorize("job")
+            stop()
+            asking = asyncio.ensure_future(limiter.authorize("job"))
+            await asyncio.sleep(0)
+            assert limiter._limiter._busy == 1
+            assert closes_in_a_child(limiter._limiter)
+            go_on()
+            assert (await asking).source == "store"
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("kind", [limitree.Limiter, limitree.AsyncLimiter])
