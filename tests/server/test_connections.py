@@ -188,10 +188,10 @@ def test_clients_that_never_begin_are_closed(serve):
     """They send a byte now and then."""
     service = serve("--http-listen", "127.0.0.1:0")
     http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    start = time.monotonic()
     # Of the preface of HTTP/2, which is all that the ports know so far.
     slow = {connect(service): PREFACE, connect(service): PREFACE,
             socket.create_connection(http): b"PR"}
-    start = time.monotonic()
     sent = 0
     took = []
     while slow:
@@ -436,14 +436,13 @@ def test_ten_thousand_idle_connections(serve, option, opening):
 # ---- Keepalive and age ------------------------------------------------------
 
 def test_a_silent_client_must_give_a_sign_of_life(serve):
-    service = serve("--keepalive-time", "500ms", "--keepalive-timeout",
-                    "500ms")
+    service = serve("--keepalive-time", "500ms", "--keepalive-timeout", "3s")
+    start = time.monotonic()
     silent = connect(service)
     silent.sendall(PREFACE + SETTINGS)
-    start = time.monotonic()
     frames = frames_until_end(silent)
     assert any(isinstance(frame, PingFrame) for frame in frames)
-    assert 0.9 < time.monotonic() - start < 30
+    assert 3.4 < time.monotonic() - start < 30
     lively = Client(service)
     lively.socket.settimeout(2)
     with pytest.raises(TimeoutError):
@@ -460,10 +459,10 @@ def test_a_silent_client_must_give_a_sign_of_life(serve):
 def test_an_old_connection_is_drained(serve):
     service = serve("--max-connection-age", "1s", "--max-connection-grace",
                     "20s")
+    start = time.monotonic()
     client = Client(service)
     watch = client.start(WATCH)
     client.send(watch, framed(b""), end=True)
-    start = time.monotonic()
     first = client.wait(h2.events.ConnectionTerminated)
     assert 0.5 < time.monotonic() - start < 30
     assert first.error_code == 0
@@ -496,7 +495,7 @@ def test_the_grace_ends(serve):
 
 
 def test_an_idle_connection_is_drained(serve):
-    service = serve("--max-connection-idle", "300ms")
+    service = serve("--max-connection-idle", "1s")
     client = Client(service)
     assert client.wait(h2.events.ConnectionTerminated).error_code == 0
     busy = Client(service)

@@ -159,7 +159,7 @@ def test_services_with_one_store(start, proxy, redis):
 def test_envoy_decides_while_the_store_is_gone(start, proxy, redis, deny):
     url, process = redis
     service = start("--store", url, "--set", "on_store_error=raise", "--set",
-                    "timeout=300ms")
+                    "timeout=2s")
     envoy = proxy(service.target, ROUTE, failure_mode_deny=deny)
     assert envoy.get("/").status == 200
     for trouble in (suspended(process), killed(process)):

@@ -282,7 +282,7 @@ def test_decisions_in_redis(serve, redis, http2):
 def test_a_store_that_hangs(serve, redis, policy, status):
     url, process = redis
     service = serve("--http-listen", "127.0.0.1:0", "--store", url, "--set",
-                    "timeout=300ms", "--set", f"on_store_error={policy}")
+                    "timeout=2s", "--set", f"on_store_error={policy}")
     with httpx.Client(base_url=service.http[0], timeout=60) as client:
         assert client.post("/v1/authorize", json=TRADE).status_code == 200
         with suspended(process):

@@ -32,7 +32,7 @@ def test_services_share_it_by_the_variables_of_the_original(serve, server):
 def test_while_it_hangs(serve, server, policy):
     path, process = server
     service = serve("--set", f"on_store_error={policy}", "--set",
-                    "timeout=300ms", env=by_environment(path))
+                    "timeout=2s", env=by_environment(path))
     limiter = service.limiter()
 
     def answers():

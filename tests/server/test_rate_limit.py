@@ -215,7 +215,7 @@ def test_a_store_that_fails_is_a_status(serve, tmp_path):
     path.write_text(DESCRIPTORS, encoding="ascii")
     with redis_server() as (url, process):
         service = serve("--descriptors", path, "--store", url, "--set",
-                        "on_store_error=raise", "--set", "timeout=300ms")
+                        "on_store_error=raise", "--set", "timeout=2s")
         should_rate_limit = rls.Stub(service.channel()).ShouldRateLimit
         assert should_rate_limit(ask(user())).overall_code == OK
         process.kill()

@@ -91,7 +91,7 @@ def test_a_store_that_hangs_holds_nobody_up(serve, redis):
 
 def test_a_store_that_fails_is_a_status(serve, redis):
     url, process = redis
-    service = serve("--store", url, "--set", "timeout=300ms",
+    service = serve("--store", url, "--set", "timeout=2s",
                     "--set", "on_store_error=raise")
     limiter = service.limiter()
     limiter.Authorize(request(*TRADE))
@@ -143,7 +143,7 @@ def health(service):
 
 def test_health_may_depend_on_the_store(serve, redis):
     service = serve("--store", redis[0], "--check-store", "--http-listen",
-                    "127.0.0.1:0")
+                    "127.0.0.1:0", "--set", "timeout=2s")
 
     def is_ready():
         """As the probes of Kubernetes ask."""

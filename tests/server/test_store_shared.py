@@ -8,7 +8,7 @@ import time
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from service import error_of, pb, request
+from service import error_of, eventually, pb, request
 
 TRADE = ("user", "alex", "trade")
 
@@ -55,9 +55,9 @@ def test_a_worker_serves_others_while_a_lock_is_held(serve, path):
         for _ in range(10):
             health.Check(health_pb2.HealthCheckRequest(service=""), timeout=30)
             assert limiter.Authorize(request("free"), timeout=30).unlimited
-        code, _ = error_of(
-            lambda: limiter.Authorize(request(*TRADE), timeout=0.3))
-        assert code == grpc.StatusCode.UNAVAILABLE
+        # Unless the machine is busy for a tenth of that.
+        eventually(lambda: error_of(lambda: limiter.Authorize(
+            request(*TRADE), timeout=0.3))[0] == grpc.StatusCode.UNAVAILABLE)
         assert not any(call.done() for call in [*waiting, reset])
         time.sleep(0.2)
         before = service.cpu()

@@ -22,7 +22,7 @@ descriptors:
   - {key: user, rate_limit: {unit: year, requests_per_unit: 1000000}}
 """
 UNAVAILABLE = {"UNAVAILABLE", "DEADLINE_EXCEEDED"}
-TIMEOUT = 0.3
+TIMEOUT = 1
 #: What a machine with other work may add.
 SLACK = 5
 FULL = 1000000
@@ -143,7 +143,7 @@ def test_redis_hangs(start, redis, client, policy, outcomes):
     asking = client(start(policy, "--set", f"timeout={TIMEOUT}s"))
     assert left(asking(ask("alex"))) == [FULL - 1]
     with redis.hanging():
-        for _ in range(5):
+        for _ in range(2):
             began = time.monotonic()
             assert outcome(asking(ask("alex"))) in outcomes
             assert time.monotonic() - began < TIMEOUT + SLACK
@@ -208,7 +208,7 @@ def asked_while_it_hangs(service, redis, seconds, threads=4):
 
 
 def test_a_blip_of_redis_is_waited_for(start, redis):
-    service = start("raise")
+    service = start("raise", "--set", "timeout=250ms")  # as by default
     # Now and then Redis gets no processor for longer.
     assert any(all(
         asked_while_it_hangs(service, redis, 0.13).keys() == {"OK"}
