@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Union, cast
 
 from limitree.demand import Costs, Parts
 from limitree.errors import StoreError, StoreTimeout
+from limitree.locks import ForkLock
 
 if TYPE_CHECKING:
     from limitree._native import Decision, Hold, Limiter
@@ -52,6 +53,9 @@ class Watch:
 
     def __init__(self, limiter: Limiter) -> None:
         self._limiter = limiter
+        # Loops of several threads may ask: what one starts is in `_waiting`
+        # before another takes over, and only its thread resolves its futures.
+        self._lock = ForkLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._fd = -1
         self._pid = 0
@@ -125,23 +129,26 @@ class Watch:
 
     def _begin(self, start: Start) -> Any:
         """Return the answer, or a future that waits for it until `_end`."""
-        loop = self._attach()
-        answer = start(loop.create_future)
-        if isinstance(answer, asyncio.Future):
-            if not self._due:
-                self._due = True
-                loop.call_soon(self._run)
-            self._waiting.add(answer)
+        with self._lock:
+            loop = self._attach()
+            answer = start(loop.create_future)
+            if isinstance(answer, asyncio.Future):
+                if not self._due:
+                    self._due = True
+                    loop.call_soon(self._run, loop)
+                self._waiting.add(answer)
         return answer
 
     def _end(self, answer: asyncio.Future[Any]) -> None:
         self._waiting.discard(answer)
         self._limiter._write_log()
 
-    def _run(self) -> None:
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
         # Sends all requests of this turn of the loop at once.
-        self._due = False
-        self._limiter._run_loop()
+        with self._lock:
+            if loop is self._loop:  # not left over from before another one
+                self._due = False
+                self._limiter._run_loop()
 
     def _attach(self) -> asyncio.AbstractEventLoop:
         loop = asyncio.get_running_loop()
@@ -157,7 +164,7 @@ class Watch:
             self._loop.remove_reader(self._fd)
         self._fd = self._limiter._loop_fd()
         if self._fd >= 0:
-            loop.add_reader(self._fd, self._limiter._run_loop)
+            loop.add_reader(self._fd, self._run, loop)
             self._limiter._set_loop_wakeups(False)  # _run does that
         self._loop, self._pid = loop, os.getpid()
         self._due = False  # a call due in another loop will not come

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import limitree
+from limitree.aio import _PEEK
 from servers import PATIENT, redis_server, suspend, suspended, until
 
 LIMITS = """
@@ -331,6 +332,63 @@ def test_two_loops_at_once(server):
         await limiter.close()
 
     asyncio.run(main())
+
+
+def test_no_loop_comes_between(server):
+    """One that asks while another starts a call is told so."""
+    url, process = server
+    limiter = made_async(url)
+    errors = []
+
+    def ask():
+        try:
+            asyncio.run(limiter.peek("job"))
+        except Exception as error:
+            errors.append(str(error))
+
+    other = threading.Thread(target=ask)
+
+    def start(make):
+        other.start()
+        other.join(0.5)  # long enough to come between
+        return limiter._limiter._start(_PEEK, ("job",), False, 1, None, make,
+                                       None)
+
+    async def main():
+        await limiter.peek("job")
+        with suspended(process):
+            asking = asyncio.ensure_future(limiter._watch.ask_about(start))
+            await asyncio.sleep(0)
+            await asyncio.to_thread(other.join)
+        assert "another event loop waits" in errors[0]
+        assert (await asking).limit == 1
+        await limiter.close()
+
+    asyncio.run(main())
+
+
+def test_a_loop_leaves_the_answers_of_another_alone(server):
+    """Its call and its reader may be due when the other one takes over."""
+    url, process = server
+    limiter = made_async(url)
+
+    async def ask():
+        return await limiter.peek("job")
+
+    first, second = asyncio.new_event_loop(), asyncio.new_event_loop()
+    first.run_until_complete(ask())
+    with suspended(process):
+        asking = second.create_task(ask())
+        second.run_until_complete(asyncio.sleep(0.01))
+    ping = made(url)
+    ping.ping()  # now the answer is there
+    ping.close()
+    limiter._watch._run(first)
+    assert [one.done() for one in limiter._watch._waiting] == [False]
+    assert second.run_until_complete(asking).limit == 1
+    second.run_until_complete(limiter.close())
+    first.close()
+    second.close()
 
 
 def test_forgotten_with_requests_under_way(server):
