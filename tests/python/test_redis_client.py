@@ -427,9 +427,9 @@ def test_a_client_for_asyncio_that_hangs(monkeypatch):
             with pytest.raises(limitree.StoreTimeout) as raised:
                 await limiter.authorize("job")
             assert raised.value.reason == "timeout"
-            with pytest.raises(limitree.StoreError) as raised:
-                await limiter.authorize("job")
-            assert raised.value.reason == "backoff"
+            while raised.value.reason != "backoff":  # the wait may be 0
+                with pytest.raises(limitree.StoreError) as raised:
+                    await limiter.authorize("job")
             # The next one that goes out cancels it.
             while not cancelled:
                 with contextlib.suppress(limitree.StoreError):
