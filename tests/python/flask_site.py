@@ -16,7 +16,7 @@ def create_app():
     app = flask.Flask("site")
     app.config.update(LIMITREE_STORE=os.environ["STORE"],
                       LIMITREE_LIMITS=LIMITS,
-                      LIMITREE_OPTIONS={"timeout": 2.0},
+                      LIMITREE_OPTIONS={"timeout": 10.0},
                       LIMITREE_ON_STORE_ERROR=os.environ.get("ON_ERROR"))
     limiter = Limiter(app=app)
 
@@ -51,7 +51,7 @@ def create_wsgi():
         start_response("200 OK", [("Content-Type", "text/plain")])
         return [str(os.getpid()).encode()]
 
-    limiter = limitree.Limiter(LIMITS, os.environ["STORE"], timeout=2.0)
+    limiter = limitree.Limiter(LIMITS, os.environ["STORE"], timeout=10.0)
     return LimitreeMiddleware(
         application, limiter,
         lambda environ: None if environ["PATH_INFO"] == "/pid" else ("job",))

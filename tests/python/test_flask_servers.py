@@ -124,7 +124,7 @@ def test_after_the_response_without_a_store(caplog):
     with redis_server() as (store, process):
         app = flask.Flask("x")
         limiter = Limiter(lambda: "a", app=app, storage_uri=store,
-                          storage_options={"timeout": 2.0},
+                          storage_options={"timeout": 10.0},
                           on_store_error="raise")
 
         @app.get("/")

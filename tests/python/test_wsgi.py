@@ -203,7 +203,7 @@ def test_two_middlewares_list_all_their_limits(limiter):
     ("deny", "429 Too Many Requests"), ("local", "200 OK")])
 def test_without_a_store(on_error, status):
     with redis_server() as (url, process):
-        limiter = limitree.Limiter(USERS, url, timeout=1.0,
+        limiter = limitree.Limiter(USERS, url, timeout=10.0,
                                    on_store_error=on_error)
         server = Server(LimitreeMiddleware(application, limiter, user))
         assert server.get("/alex").status == "200 OK"
