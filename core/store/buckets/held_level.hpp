@@ -144,7 +144,12 @@ template <typename Place>
 Status MixedLevel<Place>::prepare_holds(const MixedRequest& ask,
                                         const HeldBucket& bucket,
                                         const Rate& rate, Place place) {
-  const std::uint32_t count = bucket.view().count + 1;
+  const HoldView& view = bucket.view();
+  // A damaged file may count less than fill() copies.
+  const auto held =
+      std::count_if(view.holds + view.first, view.holds + view.end,
+                    [](const Hold& one) { return one.units > 0; });
+  const std::uint32_t count = static_cast<std::uint32_t>(held) + 1;
   Status status = place.make_log(
       HoldBlock::room_for(std::max(count + count / 4, 4U)), ask, &fresh_);
   if (!status.ok()) return status;

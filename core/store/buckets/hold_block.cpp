@@ -162,7 +162,10 @@ void HoldBlock::fill(const HeldBucket& bucket, std::uint32_t used,
   LogBlock::Head log = block_->head();
   log.sum = bucket.held();
   std::uint32_t size = 0;
-  const auto put = [&](const Hold& hold) { new (holds() + size++) Hold(hold); };
+  // In a damaged file both blocks may overlap, and holds change on the way.
+  const auto put = [this, &size, most = room()](const Hold& hold) {
+    if (size < most) new (holds() + size++) Hold(hold);
+  };
   bool adds = bucket.added().units > 0;
   for (std::uint32_t i = view.first; i < view.end; ++i) {
     if (adds && ends_before(bucket.added(), view.holds[i])) {

@@ -24,8 +24,8 @@ namespace {
 
 using std::chrono::seconds;
 
-Limit held_limit(Algorithm algorithm) {
-  Limit limit = limit_of(algorithm, 9, seconds(1));
+Limit held_limit(Algorithm algorithm, std::int64_t capacity) {
+  Limit limit = limit_of(algorithm, capacity, seconds(1));
   Rules rules;
   rules.hold = seconds(30);
   rules.frees = algorithm == Algorithm::kConcurrent;
@@ -36,8 +36,9 @@ Limit held_limit(Algorithm algorithm) {
 // A file with one bucket that holds.
 class DamagedHolds {
  public:
-  explicit DamagedHolds(Algorithm algorithm) : limit_(held_limit(algorithm)) {
-    file_.settings.max_bytes = 100 * kTableBytes + 8 * 1024;
+  explicit DamagedHolds(Algorithm algorithm, std::int64_t capacity = 9)
+      : limit_(held_limit(algorithm, capacity)) {
+    file_.settings.max_bytes = 100 * kTableBytes + capacity * 1024;
     store_ = file_.open();
     clock_.set(kStart);
     for (const std::uint64_t id : {1u, 2u, 3u}) {
@@ -65,9 +66,11 @@ class DamagedHolds {
     plan.add_level(&limit_, 0u, 1u, cost);
     Status status = store_->decide(&plan);
     limited_ = plan.levels[0].verdict.limited;
+    listed_ = found.size();
     return status;
   }
   bool limited() const { return limited_; }
+  std::size_t listed() const { return listed_; }  // by Operation::kLook
   void advance(Duration time) { clock_.advance(time); }
 
   Cell* cell() {
@@ -109,6 +112,7 @@ class DamagedHolds {
   std::unique_ptr<shared::MappedPlace> place_;
   std::vector<std::byte> whole_;
   bool limited_ = false;
+  std::size_t listed_ = 0;
 };
 
 constexpr std::array kThatHold = {Algorithm::kGcra, Algorithm::kFixedWindow,
@@ -155,6 +159,19 @@ TEST(DamagedHolds, WrongSumsAreForgottenWhenNothingIsHeld) {
   file.advance(seconds(60));
   EXPECT_TRUE(file.decide(Operation::kReserve, 9, 5).ok());
   EXPECT_FALSE(file.limited());
+}
+
+// As after a power failure that has kept the head, but no page of the holds.
+TEST(DamagedHolds, AHeadThatCountsTooFewLosesNone) {
+  DamagedHolds file(Algorithm::kConcurrent, 200);
+  for (std::uint64_t id = 10; id < 110; ++id) {
+    EXPECT_TRUE(file.decide(Operation::kReserve, 1, id).ok());
+  }
+  reinterpret_cast<HoldHead*>(&file.block()->entry(0))->count = 1;
+  // It ends before others, which makes a new block.
+  EXPECT_TRUE(file.decide(Operation::kExtend, 0, 50).ok());
+  EXPECT_TRUE(file.decide(Operation::kLook, 1).ok());
+  EXPECT_EQ(file.listed(), 102);
 }
 
 }  // namespace
