@@ -123,8 +123,7 @@ template <std::size_t kLevels>
     const Instant tat = saturating_add(now, level.verdict.reset_after);
     if (tat <= now) continue;  // at the end of time
     const Bucket bucket = Bucket::made(work.tags[i], *level.limit, tat);
-    plan->forgot |= table_of(work.tags[i])
-                        .insert(bucket, now, {&work.tags[0], work.count()});
+    plan->forgot |= table_of(work.tags[i]).insert(bucket, now, work.keep());
   }
 }
 
@@ -135,6 +134,7 @@ template <std::size_t kLevels>
   Work<kLevels> work(plan->levels.size());
   MixedRequest ask{plan, clock_.now(), {&work.tags[0], work.count()}};
   hash_levels(seed_, *plan, &work);
+  ask.keep = work.keep();
   {
     Locked<kLevels> locked(&memory_, &work, {plan->at_once, plan->waits_since});
     if (locked.ok()) ask.now = locked.settle(ask.now, clock_);
@@ -207,7 +207,7 @@ void BucketShards<Memory>::learn(const Plan& plan, Instant now,
     Bucket* const bucket = table_of(tag).find(tag);
     if (bucket == nullptr) {
       table_of(tag).insert(Bucket::made(tag, *level.limit, tat), now,
-                           {&work.tags[0], work.count()});
+                           work.keep());
     } else {
       bucket->tat = std::clamp(bucket->tat, tat, saturating_add(now, most));
     }

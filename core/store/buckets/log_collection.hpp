@@ -6,19 +6,19 @@
 
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
 
 #include "base/time.hpp"
 #include "store/buckets/cell.hpp"
+#include "store/buckets/named_tags.hpp"
 
 namespace limitree {
 
 class LogCollection {
  public:
-  // Leaves the cells of tags in `keep` alone.
+  // Leaves the cells that `keep` names alone: see named_tags.hpp.
   LogCollection(Instant now, std::span<const std::uint64_t> keep)
       : now_(now), keep_(keep) {}
 
@@ -60,8 +60,7 @@ class LogCollection {
 
  private:
   bool may_go(const Cell& cell) const {
-    return cell.has_log != 0 &&
-           std::ranges::find(keep_, cell.tag) == keep_.end();
+    return cell.has_log != 0 && !is_named(cell, keep_);
   }
 
   const Instant now_;

@@ -38,7 +38,8 @@ struct LinkedLog {
 struct MixedRequest {
   Plan* plan;
   Instant now;
-  std::span<const std::uint64_t> tags;  // of all levels: none is evicted
+  std::span<const std::uint64_t> tags;       // of all levels
+  std::span<const std::uint64_t> keep = {};  // see named_tags.hpp
 };
 
 // A Place is where the level's bucket would be: the tables of its shard.
@@ -382,7 +383,7 @@ bool MixedLevel<Place>::insert(const MixedRequest& ask, const Level& level,
     // At the end of time, or given back.
     if (tat <= ask.now) return false;
     return place.buckets.insert(Bucket::made(tag_, *level.limit, tat), ask.now,
-                                ask.tags);
+                                ask.keep);
   }
   if (!finish(level, ask.now) || next_.is_over(ask.now)) {
     release(place);
@@ -390,7 +391,7 @@ bool MixedLevel<Place>::insert(const MixedRequest& ask, const Level& level,
   }
   if (fresh_.link != 0 && !holds_) edit_.apply(fresh_.block);
   fresh_ = {};
-  return place.cells.insert(next_, ask.now, ask.tags);
+  return place.cells.insert(next_, ask.now, ask.keep);
 }
 
 }  // namespace limitree

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
@@ -13,6 +14,7 @@
 #include "base/time.hpp"
 #include "store/buckets/bucket.hpp"
 #include "store/buckets/bucket_tag.hpp"
+#include "store/buckets/named_tags.hpp"
 #include "store/clock.hpp"
 #include "store/siphash.hpp"
 
@@ -26,6 +28,7 @@ template <std::size_t kLevels>  // 0: any number
 struct ShardWork {
   explicit ShardWork(std::size_t /*levels*/) {}
   static constexpr std::size_t count() { return kLevels; }
+  std::span<const std::uint64_t> keep() const { return tags; }
 
   std::uint64_t tags[kLevels];
   Bucket* buckets[kLevels];       // null: there is none
@@ -41,8 +44,14 @@ struct ShardWork<0> {
     shards.resize(levels);
   }
   std::size_t count() const { return tags.size(); }
+  // The tags, as named_tags.hpp wants them.
+  std::span<const std::uint64_t> keep() const {
+    return count() <= kFewTags ? std::span(tags.data(), count())
+                               : std::span(ascending.data(), count());
+  }
 
   InlineVector<std::uint64_t, 8> tags;
+  InlineVector<std::uint64_t, 1> ascending;  // of more than kFewTags
   InlineVector<Bucket*, 8> buckets;
   InlineVector<std::uint32_t, 8> shards;
   bool misses = false;
@@ -71,6 +80,12 @@ template <std::size_t kLevels>
                                      : kSegmentTag);
     }
     work->tags[i] = tag_of(state, *level.limit);
+  }
+  if constexpr (kLevels == 0) {
+    if (work->count() <= kFewTags) return;
+    work->ascending.resize(work->count());
+    std::ranges::copy(work->tags, work->ascending.begin());
+    std::ranges::sort(work->ascending);
   }
 }
 

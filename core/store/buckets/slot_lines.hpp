@@ -22,6 +22,7 @@
 #include <span>
 
 #include "base/time.hpp"
+#include "store/buckets/named_tags.hpp"
 
 namespace limitree {
 
@@ -85,8 +86,8 @@ struct SlotLines {
     return nullptr;
   }
 
-  // Returns the least limited bucket in the window of `tag`, but none of
-  // `keep`; or null.
+  // Returns the least limited bucket in the window of `tag`, but none that
+  // `keep` names; or null.
   Slot* find_victim(std::uint64_t tag, Instant now,
                     std::span<const std::uint64_t> keep) const {
     if (count == 0) return nullptr;
@@ -98,8 +99,7 @@ struct SlotLines {
         Slot& slot = line(at)[i];
         const float share = slot.share(now);
         if (victim != nullptr && share >= least) continue;
-        const auto is_it = [&](std::uint64_t one) { return slot.is_of(one); };
-        if (std::ranges::any_of(keep, is_it)) continue;
+        if (is_named(slot, keep)) continue;
         victim = &slot;
         least = share;
       }

@@ -63,9 +63,9 @@ class SlotTable {
     return lines().count != 0 || make_room(now, true);
   }
 
-  // Inserts a bucket.  Buckets named in `keep` are not evicted for it; if the
-  // window has no others, the new bucket is.  Returns whether the bucket that
-  // was evicted would deny.
+  // Inserts a bucket.  Buckets that `keep` names (named_tags.hpp) are not
+  // evicted for it; if the window has no others, the new bucket is.  Returns
+  // whether the bucket that was evicted would deny.
   // REQUIRES: find(bucket.tag) is null, !bucket.is_over(now).
   bool insert(Slot bucket, Instant now, std::span<const std::uint64_t> keep);
 

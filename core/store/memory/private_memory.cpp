@@ -59,7 +59,7 @@ Instant PrivateMemory::time_after(Instant latest, Instant read,
 
 void PrivateMemory::decided_logs(const MixedRequest& ask) {
   if (log_bytes_.load(std::memory_order_relaxed) > max_log_bytes_) {
-    ask.plan->forgot |= collect_logs(ask.now, ask.tags);
+    ask.plan->forgot |= collect_logs(ask.now, ask.keep);
   }
 }
 

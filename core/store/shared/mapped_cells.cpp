@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "store/buckets/held_level.hpp"
@@ -114,23 +116,27 @@ void MappedCells::repair() {
 
 // Whether a log fits between those of the request, which are not evicted.
 bool MappedPlace::can_fit(std::uint32_t room, const MixedRequest& ask) {
+  using Units = LogSlab::Units;
   const LogSlab& slab = cells.memory().slab();
-  const auto units_of = [this, &slab](std::uint64_t tag) {
+  // It does not throw: blocks that are prepared already would stay taken.
+  const std::unique_ptr<Units[]> kept(new (std::nothrow)
+                                          Units[ask.tags.size()]);
+  if (kept == nullptr) return false;
+  Units* last = kept.get();
+  for (const std::uint64_t tag : ask.tags) {
     const Cell* const cell = cells.find(tag);
-    return cell != nullptr && cell->has_log != 0 ? slab.units_of(cell->log)
-                                                 : LogSlab::Units{};
-  };
-  const auto fits_at = [&](std::uint64_t begin) {
-    std::uint64_t end = slab.ready();
-    for (const std::uint64_t tag : ask.tags) {
-      const LogSlab::Units units = units_of(tag);
-      if (units.end > begin) end = std::min(end, units.begin);
-    }
-    return begin + LogSlab::units_for(room) <= end;
-  };
-  return fits_at(0) || std::ranges::any_of(ask.tags, [&](std::uint64_t tag) {
-           return fits_at(units_of(tag).end);
-         });
+    if (cell == nullptr || cell->has_log == 0) continue;
+    const Units units = slab.units_of(cell->log);
+    if (units.end != 0) *last++ = units;
+  }
+  std::sort(kept.get(), last,
+            [](const Units& a, const Units& b) { return a.begin < b.begin; });
+  std::uint64_t begin = 0;
+  for (const Units* one = kept.get(); one != last; ++one) {
+    if (begin + LogSlab::units_for(room) <= one->begin) return true;
+    begin = std::max(begin, one->end);
+  }
+  return begin + LogSlab::units_for(room) <= slab.ready();
 }
 
 Status MappedPlace::make_log(std::uint32_t room, const MixedRequest& ask,
@@ -141,7 +147,7 @@ Status MappedPlace::make_log(std::uint32_t room, const MixedRequest& ask,
   std::int64_t bytes = LogBlock::bytes_for(room) + slab.capacity() / 32;
   const bool evicts = log->link == 0 && can_fit(room, ask);
   for (; evicts && log->link == 0 && bytes / 2 <= slab.capacity(); bytes *= 2) {
-    LogCollection collection(ask.now, ask.tags);
+    LogCollection collection(ask.now, ask.keep);
     collection.look(&cells);
     collection.aim(bytes);
     ask.plan->forgot |= collection.take(&cells);

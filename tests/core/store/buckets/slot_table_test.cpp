@@ -183,6 +183,29 @@ TEST(BucketTable, EvictsNoneThatIsToBeKept) {
   EXPECT_EQ(table.evictions(), 2);
 }
 
+// A bucket that counts how often it is compared with a tag.
+struct Compared : Bucket {
+  static inline int times = 0;
+  bool is_of(std::uint64_t other) const {
+    ++times;
+    return Bucket::is_of(other);
+  }
+};
+
+// A request may have thousands of buckets, and each may evict one.
+TEST(BucketTable, ComparesFewOfManyThatAreToBeKept) {
+  std::vector<std::uint64_t> keep;
+  for (std::uint64_t n = 1; n <= 4096; ++n) keep.push_back(tag_of(n));
+  std::vector<Compared> slots(32);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const std::uint64_t n = i + 1 < slots.size() ? 4096 - 7 * i : 4097;
+    slots[i] = {made(tag_of(n), 10)};
+  }
+  const SlotLines<Compared> lines{slots.data(), 8};
+  EXPECT_EQ(lines.find_victim(tag_of(1), at(0), keep), &slots.back());
+  EXPECT_LE(Compared::times, 64);
+}
+
 TEST(BucketTable, ReusesAnExpiredSlotInPlace) {
   BucketTable table(1);
   for (std::uint64_t tag = 1; tag <= 4; ++tag) {
