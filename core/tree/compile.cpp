@@ -115,7 +115,7 @@ std::uint32_t Compiler::make_children(const Layers& layers) {
   if (merged.empty() || !within_limits(merged, files)) return kNoIndex;
   apply(files, &merged);
   if (children.key.kind == KeyKind::kTier) {
-    check_tiers(merged, *nodes_, problems_);
+    check_tiers(merged, files, *nodes_, problems_);
   }
   if (!store(merged, &children)) return kNoIndex;
   if (!files.empty()) store_overrides(files, &children);

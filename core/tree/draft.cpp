@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "text/number.hpp"
+#include "tree/overrides.hpp"
 
 namespace limitree {
 
@@ -46,23 +47,31 @@ LimitRange limits_of(const Merged& merged) {
   return {kNoIndex, 0};
 }
 
-void check_tiers(const MergedList& tiers, const Nodes& nodes,
-                 Problems* problems) {
+void check_tiers(const MergedList& tiers,
+                 std::span<const LoadedOverrides* const> files,
+                 const Nodes& nodes, Problems* problems) {
   // By the names of limits, which distinguish buckets.
-  std::map<std::string_view, std::pair<const Limit*, const Merged*>> firsts;
-  for (const Merged& tier : tiers) {
-    const LimitRange limits = limits_of(tier);
+  std::map<std::string_view, std::pair<const Limit*, std::string_view>> firsts;
+  const auto check = [&](std::string_view name, Mark mark, LimitRange limits) {
     for (std::uint32_t i = 0; i < limits.count; ++i) {
       const Limit& limit = nodes.limits[limits.first + i];
       const auto [place, added] =
-          firsts.try_emplace(limit.name.view(), &limit, &tier);
+          firsts.try_emplace(limit.name.view(), &limit, name);
       const auto& [first, of] = place->second;
       if (added || may_be_tiers(*first, limit)) continue;
-      problems->add(tier.first().mark,
+      problems->add(mark,
                     "the limits of tiers have one bucket, so each must have "
                     "the same algorithm and time to fill: " +
-                        quote(of->name) + " takes " + words_for(*first) + ", " +
-                        quote(tier.name) + " " + words_for(limit));
+                        quote(of) + " takes " + words_for(*first) + ", " +
+                        quote(name) + " " + words_for(limit));
+    }
+  };
+  for (const Merged& tier : tiers) {
+    check(tier.name, tier.first().mark, limits_of(tier));
+  }
+  for (const LoadedOverrides* file : files) {
+    for (const LimitRange limits : file->limits) {
+      check(file->draft->overrides, file->draft->overrides_mark, limits);
     }
   }
 }

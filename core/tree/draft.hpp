@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@
 #include "tree/pattern.hpp"
 
 namespace limitree {
+
+struct LoadedOverrides;  // overrides.hpp
 
 // One node.  Its limits are in Nodes::limits already, its place in
 // Nodes::places; the name borrows from the document.
@@ -92,11 +95,12 @@ using MergedList = std::deque<Merged>;  // they do not move
 // The limits of the node that `merged` becomes.
 LimitRange limits_of(const Merged& merged);
 
-// Checks children of a node with "key: tier": each has limits for one bucket.
-// If tiers had different times to fill, a tier with a shorter one would cancel
-// the debt beyond that, and a caller that changes tiers would get more than
-// either tier allows.
-void check_tiers(const MergedList& tiers, const Nodes& nodes,
-                 Problems* problems);
+// Checks children of a node with "key: tier", and those in the files that it
+// names: each has limits for one bucket.  If tiers had different times to fill,
+// a tier with a shorter one would cancel the debt beyond that, and a caller
+// that changes tiers would get more than either tier allows.
+void check_tiers(const MergedList& tiers,
+                 std::span<const LoadedOverrides* const> files,
+                 const Nodes& nodes, Problems* problems);
 
 }  // namespace limitree
