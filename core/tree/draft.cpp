@@ -24,14 +24,18 @@ double time_to_fill(const Limit& limit) {
 
 std::string words_for(const Limit& limit) {
   const std::chrono::duration<double, std::nano> time(time_to_fill(limit));
-  return format_duration(std::chrono::round<Duration>(time)) + " by " +
-         traits_of(limit.algorithm).rule;
+  std::string words = format_duration(std::chrono::round<Duration>(time)) +
+                      " by " + traits_of(limit.algorithm).rule;
+  if (!limit.unit.empty()) words += " in " + limit.unit.str();
+  if (limit.holds()) words += " with hold";
+  return words;
 }
 
 bool may_be_tiers(const Limit& a, const Limit& b) {
   constexpr double kRounded = 1e-9;
   const double one = time_to_fill(a);
-  return a.algorithm == b.algorithm &&
+  return a.algorithm == b.algorithm && a.unit == b.unit &&
+         a.holds() == b.holds() &&
          std::abs(one - time_to_fill(b)) <= kRounded * one;
 }
 
@@ -61,7 +65,8 @@ void check_tiers(const MergedList& tiers,
       if (added || may_be_tiers(*first, limit)) continue;
       problems->add(mark,
                     "the limits of tiers have one bucket, so each must have "
-                    "the same algorithm and time to fill: " +
+                    "the same algorithm, time to fill, unit, and hold or "
+                    "none: " +
                         quote(of) + " takes " + words_for(*first) + ", " +
                         quote(name) + " " + words_for(limit));
     }
