@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "text/number.hpp"
-#include "tree/overrides.hpp"
 
 namespace limitree {
 

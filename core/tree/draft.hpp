@@ -23,8 +23,6 @@
 
 namespace limitree {
 
-struct LoadedOverrides;  // overrides.hpp
-
 // One node.  Its limits are in Nodes::limits already, its place in
 // Nodes::places; the name borrows from the document.
 struct Draft {
@@ -50,6 +48,14 @@ struct RootDraft {
   Draft draft;
   std::shared_ptr<Nodes> nodes;
   std::size_t text;  // the number of the text it is in
+};
+
+// The content of one file that `overrides:` names.
+struct LoadedOverrides {
+  const Draft* draft;              // the node that names it
+  Key key;                         // with which the ids were read
+  std::uint32_t index;             // in Nodes::overrides
+  std::vector<LimitRange> limits;  // by the number of an id
 };
 
 // The child "*" of `draft`; null if it has none.

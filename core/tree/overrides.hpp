@@ -3,10 +3,8 @@
 
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "text/problems.hpp"
 #include "text/text_file.hpp"
@@ -24,14 +22,6 @@ struct OverrideFiles {
 
 // Whether `name` is a valid name, by its ending.
 bool is_overrides_name(std::string_view name);
-
-// The content of one file.
-struct LoadedOverrides {
-  const Draft* draft;              // the node that names it
-  Key key;                         // with which the ids were read
-  std::uint32_t index;             // in Nodes::overrides
-  std::vector<LimitRange> limits;  // by the number of an id
-};
 
 // Reads the file that `draft` names into *nodes.  `draft` is from the text
 // `origin`, and ids in the file are of the kind `key`.
