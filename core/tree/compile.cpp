@@ -96,8 +96,13 @@ std::uint32_t Compiler::children_of(const Layers& layers) {
 std::uint32_t Compiler::make_children(const Layers& layers) {
   Children children;
   std::optional<Key> key;
+  const bool leaf = std::ranges::all_of(
+      layers, [](const Draft* layer) { return layer->children.empty(); });
   for (const Draft* layer : layers) {
     if (!key) key = layer->key;
+    if (leaf && layer->key) {
+      problems_->add(layer->key_mark, "key needs children: \"*\" is any id");
+    }
     if (children.ipv6_prefix == 0) children.ipv6_prefix = layer->ipv6_prefix;
   }
   children.key = key.value_or(Key());

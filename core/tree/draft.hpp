@@ -29,6 +29,7 @@ struct Draft {
   std::string_view name;
   PatternKind pattern = PatternKind::kExact;
   Mark mark;                // of the name
+  Mark key_mark;            // of `key`
   Mark prefix_mark;         // of ipv6_prefix
   Mark overrides_mark;      // of what follows `overrides`
   std::uint32_t place = 0;  // index in Nodes::places

@@ -278,6 +278,7 @@ void SchemaReader::read_id_kind(const YamlField& entry, Draft* draft) {
   if (!value) return;
   if (const auto key = problems_->take(parse_key(value->text), value->mark)) {
     draft->key = key;
+    draft->key_mark = entry.key.mark;
   }
 }
 
