@@ -269,10 +269,17 @@ void RuleReader::check_period() {
 
 void RuleReader::check_step() {
   Duration& tick = limit_.rate.emission_interval;
+  const Duration stated = tick;
   tick -= tick % kMicrosecond;
-  if (tick > Duration::zero()) return;
-  add(mark_, "a step, which is period / count, must not be shorter than 1us");
-  tick = kMicrosecond;
+  if (tick == Duration::zero()) {
+    add(mark_, "a step, which is period / count, must not be shorter than 1us");
+    tick = kMicrosecond;
+  } else if (limit_.period - tick * limit_.count > limit_.period / 50) {
+    add(mark_, "a step, which is period / count, is in whole microseconds: " +
+                   format_duration(tick) + " instead of " +
+                   format_duration(stated) +
+                   " would let more than 2 % too many pass");
+  }
 }
 
 // Checks that Redis's scripts, and a log, can hold the numbers.
