@@ -1,6 +1,7 @@
 #include "limiter/limiter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/judge.hpp"
 #include "text/text_table.hpp"
@@ -194,12 +195,17 @@ Status Limiter::match_reset(const Snapshot& snapshot, Path path, Forget which,
                             Plan* plan) const {
   if (which == Forget::kBlock) return match_block(snapshot, path, plan);
   const PathCost path_cost{path, 0};
+  // Limits that count denials are not forgotten, but make a node the leaf. Only
+  // requests that can be denied meet them.
+  const Operation operation = std::exchange(plan->operation, Operation::kPeek);
   Status status = match(snapshot, {{&path_cost, 1}}, plan);
-  if (!status.ok() || plan->levels.empty() || which == Forget::kPath) {
-    return status;
-  }
+  plan->operation = operation;
+  if (!status.ok() || plan->levels.empty()) return status;
   const std::uint32_t leaf = plan->levels.back().depth;
-  keep_levels(plan, [leaf](const Level& one) { return one.depth == leaf; });
+  keep_levels(plan, [which, leaf](const Level& one) {
+    return !counts_denials(one.limit->charge) &&
+           (which == Forget::kPath || one.depth == leaf);
+  });
   return {};
 }
 

@@ -92,7 +92,7 @@ enum class Replace : std::uint8_t {
 // Which buckets a reset forgets.
 enum class Forget : std::uint8_t {
   kPath,   // of all levels on the path, but for those that count denials
-  kLeaf,   // of the deepest node of these
+  kLeaf,   // the same, of the deepest node that has any levels
   kBlock,  // those that count denials, of the deepest node that has a block
 };
 

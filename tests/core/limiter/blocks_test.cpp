@@ -35,6 +35,9 @@ schema:
           - {block: true}
         children:
           trade: {limits: 1/second}
+          shut: {limits: {block: true}}
+          tries: {limits: {count: 1, period: 1h, algorithm: sliding_log,
+                           charge: denials}}
   rude:
     children:
       "*":
@@ -167,6 +170,19 @@ TEST_P(BlocksTest, EndWhenTheyAreLifted) {
   const Decision decision = ask(alex_);
   EXPECT_FALSE(decision.limited);
   EXPECT_EQ(decision.remaining, 1);
+}
+
+TEST_P(BlocksTest, AreNotForgottenWithALeafNorIsItsParent) {
+  EXPECT_FALSE(ask(alex_, 2).limited);
+  for (const std::string_view leaf : {"shut", "tries"}) {
+    const Names path = {"user", "alex", leaf};
+    EXPECT_TRUE(limiter_->reset(path, Forget::kLeaf).ok());
+    EXPECT_TRUE(ask(alex_).limited) << leaf;
+    EXPECT_TRUE(limiter_->reset(path, Forget::kPath).ok());
+    EXPECT_FALSE(ask(alex_, 2).limited) << leaf;
+  }
+  EXPECT_TRUE(limiter_->reset(alex_, Forget::kLeaf).ok());
+  EXPECT_FALSE(ask(alex_).limited);
 }
 
 TEST_P(BlocksTest, AreNotHeardOfUnlessTheyDeny) {
