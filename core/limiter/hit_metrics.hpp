@@ -27,7 +27,7 @@
 
 namespace limitree {
 
-// A struct of counters to which several threads add.
+// A struct of counters to which several threads add, as add_counts() does.
 template <typename Counts>
 class AtomicCounts {
  public:
@@ -35,7 +35,10 @@ class AtomicCounts {
     const auto added = std::bit_cast<CountArray<Counts>>(more);
     for (std::size_t i = 0; i < added.size(); ++i) {
       if (added[i] == 0) continue;
-      counts_[i].fetch_add(added[i], std::memory_order_relaxed);
+      std::int64_t sum = counts_[i].load(std::memory_order_relaxed);
+      while (!counts_[i].compare_exchange_weak(
+          sum, saturating_sum(sum, added[i]), std::memory_order_relaxed)) {
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <functional>
@@ -47,6 +48,14 @@ TEST(HitMetrics, LongNamesAreCountedTogether) {
   EXPECT_EQ(find(longest + 'x', &metrics)->name(), HitMetrics::kOther);
   EXPECT_EQ(find("other", &metrics)->name(), HitMetrics::kOther);
   EXPECT_EQ(metrics.all().size(), 2U);
+}
+
+// Clients choose how many hits they count.
+TEST(HitMetrics, SumsStopAtTheLargestNumber) {
+  HitMetrics metrics(1);
+  HitMetric* const metric = metrics.intern("d.a");
+  for (int i = 0; i < 2; ++i) metric->add(hits(INT64_MAX));
+  EXPECT_EQ(metric->tally().total_hits, INT64_MAX);
 }
 
 TEST(HitMetrics, AreInTheOrderInWhichTheyCame) {
