@@ -98,18 +98,15 @@ void MatchedRequest::state(const RequestDescriptor& descriptor, LimitUnit unit,
                            MatchedDescriptor* matched) {
   const std::uint32_t requests = descriptor.limit->requests_per_unit;
   // Equal limits are one, because they may share a bucket.
-  auto rule = std::ranges::find_if(stated_, [&](const Rule& stated) {
-    return stated.requests_per_unit == requests && stated.unit == unit &&
-           stated.unit_multiplier == multiplier;
-  });
-  if (rule == stated_.end()) {
-    stated_.push_front(window_rule(requests, unit, multiplier));
-    rule = stated_.begin();
-    rule->limit.index = Limit::kNoIndex;
-    rule->limit.charge = descriptors_->charge_of(*domain_, rule->limit);
+  const auto [place, added] = stated_.try_emplace({requests, unit, multiplier});
+  Rule& rule = place->second;
+  if (added) {
+    rule = window_rule(requests, unit, multiplier);
+    rule.limit.index = Limit::kNoIndex;
+    rule.limit.charge = descriptors_->charge_of(*domain_, rule.limit);
   }
   rules_.push_back(
-      {&*rule, static_cast<std::uint32_t>(descriptor.entries.size())});
+      {&rule, static_cast<std::uint32_t>(descriptor.entries.size())});
   matched->rule_count = 1;
 }
 

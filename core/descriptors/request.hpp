@@ -6,11 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <forward_list>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/inline_vector.hpp"
 #include "base/plan.hpp"
@@ -160,7 +161,8 @@ class MatchedRequest {
   InlineVector<MatchedDescriptor, 4> matched_;
   InlineVector<Counted, 6> rules_;
   DescriptorSteps steps_;
-  std::forward_list<Rule> stated_;  // by the request
+  // The limits that the request states, each once.
+  std::map<std::tuple<std::uint32_t, LimitUnit, std::uint32_t>, Rule> stated_;
   // Names that rules of the request replace; sorted once all are known.
   InlineVector<std::string_view, 4> replaced_;
   std::string_view hold_name_;
