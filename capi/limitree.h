@@ -756,8 +756,8 @@ LIMITREE_API limitree_status limitree_extend(limitree_limiter *limiter,
 /*
  * A reservation as text, for a queue or another process: it is good wherever
  * the limits and the store are the same, in every language.  *text is to be
- * freed.  LIMITREE_INVALID_ARGUMENT if the paths take more than 64 KiB.
- * Since 0.1.
+ * freed.  LIMITREE_INVALID_ARGUMENT if it would take more than 64 KiB, as with
+ * paths of 48 KiB.  Since 0.1.
  */
 LIMITREE_API limitree_status limitree_receipt_text(const limitree_hold *hold,
                                                    const limitree_path *paths,
