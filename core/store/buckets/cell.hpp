@@ -58,7 +58,7 @@ struct Cell {
   // Notes a charge: `used` of `ceiling` units; a request of cost 1 takes
   // `cost`.
   void set_used(std::int64_t used, std::int64_t cost, std::int64_t ceiling) {
-    if (used + cost > ceiling) {
+    if (cost > ceiling - used) {  // a limit may state any cost
       part = kDenies;
       return;
     }
