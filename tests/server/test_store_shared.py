@@ -55,9 +55,11 @@ def test_a_worker_serves_others_while_a_lock_is_held(serve, path):
         for _ in range(10):
             health.Check(health_pb2.HealthCheckRequest(service=""), timeout=30)
             assert limiter.Authorize(request("free"), timeout=30).unlimited
-        # Unless the machine is busy for a tenth of that.
-        eventually(lambda: error_of(lambda: limiter.Authorize(
-            request(*TRADE), timeout=0.3))[0] == grpc.StatusCode.UNAVAILABLE)
+        code, _ = error_of(
+            lambda: limiter.Authorize(request(*TRADE), timeout=0.3))
+        # The service answers 10 ms before the deadline; its answer may be late.
+        assert code in (grpc.StatusCode.UNAVAILABLE,
+                        grpc.StatusCode.DEADLINE_EXCEEDED)
         assert not any(call.done() for call in [*waiting, reset])
         time.sleep(0.2)
         before = service.cpu()
