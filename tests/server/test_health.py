@@ -1,5 +1,7 @@
 """grpc.health.v1, by the client of grpcio-health-checking."""
 
+import time
+
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
@@ -37,10 +39,11 @@ def test_watch_answers_at_once(health):
 
 
 def test_watch_of_an_unknown_service_goes_on(health):
-    watch = health.Watch(asked("nobody"), timeout=5)
+    watch = health.Watch(asked("nobody"))
     assert next(watch).status == UNKNOWN
-    code, _ = error_of(lambda: next(watch))
-    assert code == grpc.StatusCode.DEADLINE_EXCEEDED
+    time.sleep(0.5)
+    assert watch.is_active()
+    watch.cancel()
 
 
 def test_all_that_watch_learn_of_the_end(serve):
