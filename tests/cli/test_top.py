@@ -225,7 +225,7 @@ def make_service(start, limits):
     child = subprocess.Popen(
         [COMMAND, "serve", str(limits), "--listen", "127.0.0.1:0",
          "--http-listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
-         "--store", store, "--set", "timeout=10s"],
+         "--store", store, "--set", "timeout=60s"],
         stderr=subprocess.PIPE, text=True, env=environment())
     for line in child.stderr:
         if "listening on " in line:

@@ -80,7 +80,9 @@ def request(*segments, **fields):
 class Service:
     """A running service.  `lines` are its messages so far.  Without `listen`
     the words, or the environment, say where.  `prefix` is a command that
-    starts the service, `command` one in place of it."""
+    starts the service, `command` one in place of it.  A store has PATIENT
+    seconds, unless `--set timeout=` says how long; without LIMITREE_SET in
+    `env`, that is empty, it has the default time."""
 
     def __init__(self, limits, *words, listen="127.0.0.1:0", env=None,
                  waits=False, max_descriptors=None, prefix=(), command=None):
@@ -90,6 +92,7 @@ class Service:
         environment = {**os.environ, **(env or {})}
         if env is None:
             environment.pop("LIMITREE_STORE", None)
+        environment.setdefault("LIMITREE_SET", f"timeout={PATIENT}s")
         shell = [] if max_descriptors is None else [
             "sh", "-c", f'ulimit -n {max_descriptors} && exec "$@"', "sh"]
         limits = [] if limits is None else [str(limits)]
@@ -215,6 +218,15 @@ def error_of(call):
     except grpc.RpcError as error:
         return error.code(), error.details()
     raise AssertionError("the call has not failed")
+
+
+def succeeds(call):
+    """Whether `call()` does not fail."""
+    try:
+        call()
+    except grpc.RpcError:
+        return False
+    return True
 
 
 def eventually(fact):

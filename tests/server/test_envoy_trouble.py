@@ -9,7 +9,7 @@ import pytest
 from authority import Authority
 from bootstrap import descriptor, key, route, tls_to
 from servers import redis_server, suspended
-from service import eventually
+from service import eventually, limit_of, succeeds
 
 TWO = """\
 domain: shop
@@ -161,7 +161,7 @@ def test_envoy_decides_while_the_store_is_gone(start, proxy, redis, deny):
     service = start("--store", url, "--set", "on_store_error=raise", "--set",
                     "timeout=2s")
     envoy = proxy(service.target, ROUTE, failure_mode_deny=deny)
-    assert envoy.get("/").status == 200
+    eventually(lambda: succeeds(lambda: limit_of(service, "shop", "route")))
     for trouble in (suspended(process), killed(process)):
         with trouble:
             assert envoy.statuses("/", 2) == [

@@ -284,7 +284,8 @@ def test_a_store_that_hangs(serve, redis, policy, status):
     service = serve("--http-listen", "127.0.0.1:0", "--store", url, "--set",
                     "timeout=2s", "--set", f"on_store_error={policy}")
     with httpx.Client(base_url=service.http[0], timeout=60) as client:
-        assert client.post("/v1/authorize", json=TRADE).status_code == 200
+        eventually(lambda: client.post(
+            "/v1/peek", json=LOOK).status_code == 200)
         with suspended(process):
             answer = client.post("/v1/authorize", json=TRADE)
             assert answer.status_code in (status, 503 if status > 500 else 0)

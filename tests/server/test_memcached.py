@@ -3,7 +3,7 @@
 import grpc
 import pytest
 from servers import memcached, suspended
-from service import PATIENT, error_of, eventually, fails, request
+from service import PATIENT, error_of, eventually, fails, pb, request
 
 TRADE = ("user", "alex", "trade")
 
@@ -42,8 +42,7 @@ def test_while_it_hangs(serve, server, policy):
         except grpc.RpcError:
             return None
 
-    source = answers()
-    assert source is not None
+    eventually(lambda: answers() == pb.SOURCE_STORE)
     with suspended(process):
         if policy == "raise":
             code, _ = error_of(lambda: limiter.Authorize(
@@ -53,8 +52,8 @@ def test_while_it_hangs(serve, server, policy):
         else:
             decision = limiter.Authorize(request(*TRADE), timeout=PATIENT)
             assert decision.limited == (policy == "deny")
-            assert decision.source != source
-    eventually(lambda: answers() == source)
+            assert decision.source != pb.SOURCE_STORE
+    eventually(lambda: answers() == pb.SOURCE_STORE)
 
 
 def test_a_service_starts_without_it(serve, server, tmp_path):

@@ -9,7 +9,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from servers import redis_server, suspended
-from service import error_of, eventually, pb, pb_grpc, request
+from service import error_of, eventually, pb, pb_grpc, request, succeeds
 
 TRADE = ("user", "alex", "trade")
 
@@ -94,7 +94,7 @@ def test_a_store_that_fails_is_a_status(serve, redis):
     service = serve("--store", url, "--set", "timeout=2s",
                     "--set", "on_store_error=raise")
     limiter = service.limiter()
-    limiter.Authorize(request(*TRADE))
+    eventually(lambda: succeeds(lambda: limiter.Authorize(request(*TRADE))))
     with suspended(process):
         code, message = error_of(lambda: limiter.Authorize(request(*TRADE)))
         assert code == grpc.StatusCode.DEADLINE_EXCEEDED, message
