@@ -442,15 +442,13 @@ def test_a_silent_client_must_give_a_sign_of_life(serve):
     silent.sendall(PREFACE + SETTINGS)
     frames = frames_until_end(silent)
     assert any(isinstance(frame, PingFrame) for frame in frames)
-    assert 3.4 < time.monotonic() - start < 30
-    lively = Client(service)
-    lively.socket.settimeout(2)
-    with pytest.raises(TimeoutError):
-        while lively.read():  # answers pings
-            assert time.monotonic() - start < 60
-            if len([event for event in lively.events if isinstance(
-                    event, h2.events.PingReceived)]) > 3:
-                raise TimeoutError
+    assert 0.9 < time.monotonic() - start < 30
+    # It may be late, but answers.
+    lively = Client(serve("--keepalive-time", "500ms", "--keepalive-timeout",
+                          "30s"))
+    while len([event for event in lively.events if isinstance(
+            event, h2.events.PingReceived)]) < 4:
+        assert lively.read()  # answers pings
     stream = lively.start(AUTHORIZE)
     lively.send(stream, framed(OK), end=True)
     assert lively.status(stream) == ("0", "")
@@ -498,10 +496,10 @@ def test_an_idle_connection_is_drained(serve):
     service = serve("--max-connection-idle", "1s")
     client = Client(service)
     assert client.wait(h2.events.ConnectionTerminated).error_code == 0
-    busy = Client(service)
+    busy = Client(serve("--max-connection-idle", "2s"))
     watch = busy.start(WATCH)
     busy.send(watch, framed(b""), end=True)
-    busy.socket.settimeout(2)
+    busy.socket.settimeout(4)
     with pytest.raises(TimeoutError):
         while busy.read():
             pass
