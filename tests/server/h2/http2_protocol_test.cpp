@@ -330,17 +330,15 @@ TEST_F(Http2, StreamsEndWhenTheirTimeIsOver) {
   settings_.request_timeout = settings_.write_timeout = kOneSecond;
   answer_size_ = 0;
   connect();
-  send(begin() + post(1, false));
-  run_until([&] { return seen_.requests == 1; });
   const Monotonic start = loop_.now();
+  send(begin() + post(1, false));
   run_until([&] { return loop_.now() >= start + 525 * kMillisecond; });
   const Monotonic second = loop_.now();
   send(post(3, false));
-  run_until([&] { return seen_.late == 1; });
-  EXPECT_LT(loop_.now() - start, 1250 * kMillisecond);
+  run_until([&] { return seen_.late >= 1; });
+  EXPECT_GE(loop_.now() - start, kOneSecond);
   run_until([&] { return seen_.late == 2; });
   EXPECT_GE(loop_.now() - second, kOneSecond);
-  EXPECT_LT(loop_.now() - second, 1250 * kMillisecond);
 }
 
 TEST_F(Http2, AClientThatHoldsTooMuchGetsNoMore) {
