@@ -373,6 +373,7 @@ def test_a_million_descriptors(serve, folder, tmp_path):
 
 def test_requests_are_answered_while_many_descriptors_load(watching, folder):
     limiter = watching.limiter()
+    limiter.Authorize(request("huge", "x"))  # connected
     done = threading.Event()
     slowest = []
 
