@@ -112,7 +112,7 @@ struct ServeSettings {
   std::size_t max_message_bytes = 4 * 1024 * 1024;  // also of a body of HTTP
   std::size_t max_connections = 20'000;             // except to the admin pages
   // The memory that clients make the service hold: for requests that are not
-  // complete, for answers that are not read, and for calls.
+  // answered, for answers that are not read, and for calls.
   std::size_t max_buffered_bytes = 256 * 1024 * 1024;
   std::string header_style = "ietf";  // of answers of /v1
   // After SIGTERM: how long health says NOT_SERVING before connections are

@@ -242,18 +242,20 @@ void Call::unpack_message() {
 }
 
 // All calls of a connection share the memory for messages that are not complete
-// or have not been read.
+// or have not been read.  A call that is over keeps none of it while its answer
+// waits for the client.
 void Call::account() {
-  const std::size_t held = over_ ? 0 : reader_.held() + waiting_.size();
+  std::size_t held = over_ ? 0 : reader_.held() + waiting_.size();
   if (held > accounted_ && !take_memory(held - accounted_)) {
-    reader_.clear();
-    waiting_.clear();
     fail(GrpcCode::kResourceExhausted,
          "too many messages of the connection are not complete");
-    return;
+    held = 0;
   }
   if (held < accounted_) give_memory(accounted_ - held);
   accounted_ = held;
+  if (!over_) return;
+  reader_.clear();
+  std::string().swap(waiting_);
 }
 
 void Call::on_end() {
@@ -295,8 +297,6 @@ void Call::on_close() {
   deadline_.cancel();
   drop_state();
   if (rollback_ != nullptr) leave_rollback(std::move(rollback_));
-  reader_.clear();
-  waiting_.clear();
   method_ = nullptr;
   status_ = {};
   if (wants_trace_) trace_ = {};

@@ -68,7 +68,7 @@ struct Session {
   Connection* connection;
   std::unique_ptr<nghttp2_session, SessionEnd> nghttp2;
   std::size_t lasting = 0;       // streams that take several messages
-  std::size_t held_bytes = 0;    // by requests that are not complete
+  std::size_t held_bytes = 0;    // by requests that are not answered
   std::size_t unsent_bytes = 0;  // of responses
   // Streams that are answered although their clients could send more.
   std::vector<std::int32_t> answered;
@@ -141,7 +141,7 @@ class Stream {
   // When the turn began in which the header came.
   Monotonic begun() const { return state_.begun; }
   // Takes memory of the connection, for bytes that requests hold until they are
-  // complete.
+  // answered.
   bool take_memory(std::size_t bytes);
   void give_memory(std::size_t bytes);
   // Whether the client has left so much of its responses unread that it should

@@ -74,7 +74,6 @@ void HttpStream::on_data(std::string_view bytes) {
 }
 
 void HttpStream::on_end() {
-  give_memory(std::exchange(held_, 0));
   if (over_) return;
   if (reads_too_slowly()) {
     answer_text(this, 503, "too many answers are not read");
@@ -88,15 +87,20 @@ void HttpStream::on_late() {
 }
 
 void HttpStream::on_close() {
-  give_memory(std::exchange(held_, 0));
+  forget();
   over_ = false;
-  clear();
 }
 
 bool HttpStream::hold(std::size_t bytes) {
   if (!take_memory(bytes)) return false;
   held_ += bytes;
   return true;
+}
+
+// Nothing of the request is kept while the answer waits for the client.
+void HttpStream::forget() {
+  clear();
+  give_memory(std::exchange(held_, 0));
 }
 
 void HttpStream::refuse_for_memory() {
@@ -119,6 +123,7 @@ void HttpStream::send(const HttpAnswer& answer) {
   respond(fields.get());
   if (request().method != "HEAD") body().append(answer.body);
   end_body();
+  forget();
 }
 
 }  // namespace limitree::server

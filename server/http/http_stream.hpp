@@ -31,6 +31,7 @@ class HttpStream final : public Stream, public Exchange {
  private:
   void send(const HttpAnswer& answer) override;
   bool hold(std::size_t bytes);
+  void forget();
   void refuse_for_memory();
 
   const HandlerTable* handlers_;

@@ -13,7 +13,7 @@ struct ConnectionSettings {
   std::uint32_t max_streams = 1000;          // at a time
   std::size_t max_header_bytes = 16 * 1024;  // of one request
   std::size_t max_lasting = 100;             // calls with many messages
-  // Bytes of all requests that are not complete, and of all responses that the
+  // Bytes of all requests that are not answered, and of all responses that the
   // client has not taken.
   std::size_t max_held_bytes = 16 * 1024 * 1024;
   std::size_t max_unsent_bytes = 1024 * 1024;

@@ -269,6 +269,31 @@ def test_zero_windows_do_not_fill_the_memory(serve):
     eventually(lambda: service.memory() - before < 30_000_000)
 
 
+@pytest.mark.parametrize("path, kind, body", [
+    ("/nowhere", "text/plain", b"x" * 4_000_000),
+    # An unknown field.
+    (AUTHORIZE, "application/grpc", framed(
+        OK + b"\x7a\x80\x92\xf4\x01" + b"x" * 4_000_000))],
+    ids=["http", "grpc"])
+def test_requests_that_are_answered_are_forgotten(serve, path, kind, body):
+    """Also if their client does not let the answers come."""
+    service = serve("--workers", 1, "--http-listen", "127.0.0.1:0")
+    before = service.memory()
+    client = Client(service, socket.create_connection(
+        ("127.0.0.1", int(service.http[0].rpartition(":")[2])), 60
+    ) if path == "/nowhere" else None)
+    client.h2.update_settings(
+        {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
+    client.flush()
+    for _ in range(12):
+        stream = client.start(path, headers={"content-type": kind})
+        assert client.send_all(stream, body)
+        client.send(stream, b"", end=True)
+        client.wait(h2.events.ResponseReceived, stream)
+    assert service.memory() - before < 20_000_000
+    client.close()
+
+
 def test_the_process_has_a_budget_of_memory(serve):
     """Many hold what is little for each; who holds little is served."""
     service = serve("--workers", 1, "--max-buffered", 10_000_000,
