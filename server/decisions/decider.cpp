@@ -71,7 +71,8 @@ class PendingEnvoy final
   PendingEnvoy(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
                DescriptorList* list, std::weak_ptr<Undo> undo,
                WaitingCaller caller)
-      : PendingAnswer(loop, request, sink, list->get().descriptor_count),
+      : PendingAnswer(loop, request, sink, list->get().descriptor_count,
+                      list->source().size()),
         rollback_(std::make_unique<EnvoyRollback>(std::move(undo), list)),
         caller_(std::move(caller)) {}
 

@@ -108,9 +108,11 @@ class Waiter {
 template <typename Answer, typename Element>
 class PendingAnswer : public PendingRequest {
  public:
+  // `bytes` are kept beside `room` elements.
   PendingAnswer(StoreLoop* loop, ClientRequest* request, const AnswerSink* sink,
-                std::size_t room)
-      : PendingRequest(loop, request->time_left()),
+                std::size_t room, std::size_t bytes = 0)
+      : PendingRequest(loop, request->time_left(),
+                       room * sizeof(Element) + bytes),
         sink_(sink),
         waiter_(request),
         elements_(room) {}

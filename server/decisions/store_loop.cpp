@@ -16,6 +16,7 @@ namespace {
 
 // Requests whose clients are gone count, too.
 constexpr std::size_t kMaxWaiting = 50'000;
+constexpr std::size_t kBytesOfOne = 1024;
 
 // No exception may pass through the library.
 void fail(PendingRequest* request, const char* why) noexcept {
@@ -43,13 +44,14 @@ Duration timeout_of(Duration time_left) {
 
 }  // namespace
 
-PendingRequest::PendingRequest(StoreLoop* loop, Duration time_left)
-    : count_(loop->count_) {
+PendingRequest::PendingRequest(StoreLoop* loop, Duration time_left,
+                               std::size_t bytes)
+    : count_(loop->count_), weight_(1 + bytes / kBytesOfOne) {
   loop->set_timeout(timeout_of(time_left));
-  ++*count_;
+  *count_ += weight_;
 }
 
-PendingRequest::~PendingRequest() { --*count_; }
+PendingRequest::~PendingRequest() { *count_ -= weight_; }
 
 StoreLoop::StoreLoop(Loop* loop, limitree_limiter* limiter)
     : loop_(loop), limiter_(limiter), fd_(limitree_loop_fd(limiter)) {

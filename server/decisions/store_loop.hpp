@@ -20,8 +20,9 @@ class StoreLoop;
 // holds it until it is complete, even if nobody waits for the answer any more.
 class PendingRequest : public InBlockMemory {
  public:
-  // The store has to answer the next call within `time_left`.
-  PendingRequest(StoreLoop* loop, Duration time_left);
+  // The store has to answer the next call within `time_left`.  `bytes` is about
+  // what is kept until then: a large request counts as several.
+  PendingRequest(StoreLoop* loop, Duration time_left, std::size_t bytes = 0);
   virtual ~PendingRequest();
   PendingRequest(const PendingRequest&) = delete;
   PendingRequest& operator=(const PendingRequest&) = delete;
@@ -33,6 +34,7 @@ class PendingRequest : public InBlockMemory {
 
  private:
   std::shared_ptr<std::size_t> count_;
+  const std::size_t weight_;
 };
 
 // Runs the loop of a limiter handle inside `loop`.  Requests that wait for the

@@ -143,6 +143,25 @@ TEST_F(RateLimitPageTest, AsksTheStoreForSoManyAtOnce) {
   EXPECT_TRUE(ask(body_of(kEntry)).starts_with("200 "));
 }
 
+TEST_F(RateLimitPageTest, ALargeRequestWaitsAsSeveral) {
+  const redis::RedisServer server;
+  make(&server);
+  std::string many(kEntry);
+  for (int i = 1; i < 100; ++i) many.append(",").append(kEntry);
+  TestExchange large(body_of(many));
+  std::vector<std::unique_ptr<IdleRequest>> waiting;
+  while (waiting.size() < 49'990) {
+    waiting.push_back(std::make_unique<IdleRequest>(&*store_loop));
+  }
+  page->ask(&large);
+  EXPECT_FALSE(large.given);
+  EXPECT_EQ(ask(body_of(kEntry)),
+            "503 Service Unavailable: too many calls wait\n");
+  waiting.clear();
+  EXPECT_TRUE(ask(body_of(kEntry)).starts_with("429 "));
+  EXPECT_TRUE(large.given);
+}
+
 TEST_F(RateLimitPageTest, ARequestMayEndBeforeTheStoreAnswers) {
   const redis::RedisServer server;
   make(&server);
