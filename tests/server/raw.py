@@ -88,7 +88,8 @@ class Client:
                 continue
             assert self.read()
             for event in self.events[seen:]:
-                if isinstance(event, h2.events.StreamEnded) and (
+                if isinstance(event, (h2.events.StreamEnded,
+                                      h2.events.StreamReset)) and (
                         event.stream_id == stream):
                     return False
             seen = len(self.events)

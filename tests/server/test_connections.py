@@ -300,7 +300,7 @@ def test_the_process_has_a_budget_of_memory(serve):
                     "--http-listen", "127.0.0.1:0")
     before = service.memory()
     http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
-    begun = b"\0" + (4_000_000).to_bytes(4, "big") + b"x" * 60_000
+    begun = b"\0" + (4_000_000).to_bytes(4, "big") + b"x" * 200_000
     post = (b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
             b"Content-Length: 4000000\r\n\r\n" + b"x" * 500_000)
     clients = []

@@ -26,34 +26,59 @@ TEST(MemoryBudget, IsGivenBack) {
 }
 
 TEST(MemoryBudget, StopsThoseThatHoldMost) {
-  MemoryBudget budget(1000);
+  MemoryBudget budget(1'000'000);
   MemoryShare large(&budget);
   MemoryShare small(&budget);
   small.take(10);
-  large.take(990);
+  large.take(999'990);
   EXPECT_FALSE(large.is_used_up());
   large.take(1);
   EXPECT_TRUE(large.is_used_up());
   EXPECT_FALSE(small.is_used_up());
-  small.take(490);
+  // A third of the second million: half of what it leaves.
+  small.take(333'320);
   EXPECT_FALSE(small.is_used_up());
-  small.take(1);
+  small.take(10);
   EXPECT_TRUE(small.is_used_up());
-  large.give(991);
+  large.give(999'991);
   EXPECT_FALSE(small.is_used_up());
 }
 
-TEST(MemoryBudget, IsNeverUsedTwice) {
+TEST(MemoryBudget, ConnectionsThatHoldNothingTakeNoPart) {
   MemoryBudget budget(1'000'000);
+  std::vector<std::unique_ptr<MemoryShare>> idle;
+  for (int i = 0; i < 1000; ++i) {
+    idle.push_back(std::make_unique<MemoryShare>(&budget));
+  }
+  MemoryShare large(&budget);
+  MemoryShare small(&budget);
+  large.take(1'100'000);
+  small.take(100'000);
+  EXPECT_TRUE(large.is_used_up());
+  EXPECT_FALSE(small.is_used_up());
+}
+
+TEST(MemoryBudget, HasAFewBytesForEach) {
+  MemoryBudget budget(1000);
+  MemoryShare large(&budget);
+  MemoryShare small(&budget);
+  large.take(1'000'000);
+  small.take(MemoryShare::kOwn);
+  EXPECT_FALSE(small.is_used_up());
+  small.take(1);
+  EXPECT_TRUE(small.is_used_up());
+}
+
+TEST(MemoryBudget, IsNeverUsedTwice) {
+  MemoryBudget budget(1'000'000'000);
   std::vector<std::unique_ptr<MemoryShare>> shares;
+  // Each comes when the earlier ones may have no more.
   for (int i = 0; i < 1000; ++i) {
     shares.push_back(std::make_unique<MemoryShare>(&budget));
+    while (!shares.back()->is_used_up()) shares.back()->take(1000);
   }
-  for (const auto& share : shares) {
-    while (!share->is_used_up()) share->take(100);
-  }
-  EXPECT_GT(budget.used(), 1'000'000u);
-  EXPECT_LT(budget.used(), 2'200'000u);
+  EXPECT_GT(budget.used(), 1'000'000'000u);
+  EXPECT_LT(budget.used(), 2'000'000'000u + 1000 * (MemoryShare::kOwn + 1000));
 }
 
 }  // namespace
