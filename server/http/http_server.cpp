@@ -114,7 +114,9 @@ void Http1Protocol::refuse(int status, std::string_view line) {
 
 // Counts what the client makes the connection hold, besides what is not sent.
 void Http1Protocol::account() {
-  const std::size_t held = request().body.size() + pending_.size();
+  const std::size_t header =
+      busy_ || reader_.has_begun() ? reader_.header_bytes() : 0;
+  const std::size_t held = header + request().body.size() + pending_.size();
   connection_->memory().change(accounted_, held);
   accounted_ = held;
   if (!busy_ && !last_ && connection_->memory().is_used_up()) {

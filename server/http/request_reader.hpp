@@ -39,6 +39,8 @@ class RequestReader {
 
   // Whether a part of a request has been read.
   bool has_begun() const { return begun_; }
+  // Of the latest request.
+  std::size_t header_bytes() const { return header_bytes_; }
   // Whether the client waits for "100 Continue" before it sends the body; true
   // once.
   bool take_expectation();

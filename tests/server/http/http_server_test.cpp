@@ -265,6 +265,19 @@ TEST_F(HttpServerTest, AClientThatHasReadAllIsNotRefused) {
   EXPECT_EQ(receive(), kNow);
 }
 
+TEST_F(HttpServerTest, AHeaderCountsUntilItsAnswer) {
+  connect();
+  send("GET /later HTTP/1.1\r\nHost: x\r\nX-Field: " +
+       std::string(10'000, 'x') + "\r\n");
+  EXPECT_GT(buffers_.memory.used(), 10'000u);
+  send("\r\n");
+  ASSERT_NE(later_.waiting, nullptr);
+  EXPECT_GT(buffers_.memory.used(), 10'000u);
+  answer_text(later_.waiting, 200, "later");
+  turn();
+  EXPECT_EQ(buffers_.memory.used(), 0u);
+}
+
 TEST_F(HttpServerTest, AClientThatNeverReadsIsGivenUp) {
   settings_.write_timeout = kMillisecond;
   connect();
