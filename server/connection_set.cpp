@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <exception>
 #include <string>
@@ -124,6 +125,7 @@ void ConnectionSet::connect(Fd fd, Permit permit, const Access& access,
                             const MakeProtocol& make,
                             std::optional<TlsProtocol> tls) {
   try {
+    make_room();
     ConnectionContext context = context_;
     context.access = access;
     auto transport = tls ? tls_->accept(std::move(fd), *tls)
@@ -135,6 +137,12 @@ void ConnectionSet::connect(Fd fd, Permit permit, const Access& access,
   } catch (const std::exception& error) {
     tell_trouble("a connection is refused", error.what());
   }
+}
+
+void ConnectionSet::make_room() {
+  if (connections_.size() < most_) return;
+  connections_.erase(std::ranges::min_element(
+      connections_, {}, [](const auto& one) { return one.first->heard_at(); }));
 }
 
 void ConnectionSet::closed(Connection* connection) {

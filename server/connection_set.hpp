@@ -65,6 +65,9 @@ class ConnectionSet final : public ConnectionOwner {
   void listen(Fd listener, const Access& access, MakeProtocol make,
               std::optional<TlsProtocol> tls = {});
   void set_tls(std::shared_ptr<const TlsContext> tls) { tls_ = std::move(tls); }
+  // One more than `count` connections takes the place of the one that has been
+  // silent for longest.
+  void set_most(std::size_t count) { most_ = count; }
   bool has_tls() const { return tls_ != nullptr; }
 
   // Lets no more connections begin; those that have are still taken.
@@ -81,10 +84,12 @@ class ConnectionSet final : public ConnectionOwner {
  private:
   void connect(Fd fd, Permit permit, const Access& access,
                const MakeProtocol& make, std::optional<TlsProtocol> tls);
+  void make_room();
 
   IoBuffers buffers_;
   const ConnectionContext context_;
   Permits* permits_;
+  std::size_t most_ = SIZE_MAX;
   std::function<void()> on_empty_;
   std::shared_ptr<const TlsContext> tls_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;

@@ -87,6 +87,10 @@ void set_log(const LogSettings& settings) {
   composer.line.reserve(kUsualSize + kUsualSize / 2);  // with escapes
 }
 
+std::string counted(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
 void log_line(const std::string& text) { log_line(LogLevel::kInfo, text); }
 
 void log_line(LogLevel level, const std::string& text) {

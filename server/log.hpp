@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -13,6 +14,9 @@ namespace limitree::server {
 
 // Call this before other threads write.
 void set_log(const LogSettings& settings);
+
+// For messages: "1 file", "2 files".
+std::string counted(std::size_t count, const std::string& noun);
 
 // One line on standard error.  From any thread.
 void log_line(const std::string& message);

@@ -35,6 +35,10 @@ namespace {
 
 constexpr Duration kFilesInterval = kOneSecond;
 
+// Of the admin pages and of Prometheus together.
+constexpr std::size_t kMostPageConnections = 100;
+constexpr std::size_t kPageBytes = 16 * 1024 * 1024;
+
 // How long the store may take by default.
 constexpr const char* kStoreTimeout = "250ms";
 
@@ -63,16 +67,6 @@ Config config_of(const ServeSettings& settings) {
   return config;
 }
 
-// The remaining descriptors are for the store, the log and files that are read
-// again.
-std::size_t count_permits(const ServeSettings& settings) {
-  return std::min(raise_descriptor_limit() / 4 * 3, settings.max_connections);
-}
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
-}
-
 // The main thread: signals, certificates and the workers.
 class Service final : public Watcher, public ConfigListener {
  public:
@@ -83,14 +77,17 @@ class Service final : public Watcher, public ConfigListener {
         config_(&settings, this),
         limiter_(make_limiter()),
         admission_(settings),
-        permits_(count_permits(settings)),
+        // The remaining descriptors are for pages, the store, the log and files
+        // that are read again.
+        permits_(std::min(raise_descriptor_limit() / 4 * 3,
+                          settings.max_connections)),
         admin_pages_(
             &limiter_, [this] { return service_metrics(); },
             [this] { return stats_text(stats_.snapshot()); }),
         admin_(settings.max_message_bytes),
         live_(&settings, limiter_.get(), &descriptors_, admission_.token(),
               &loop_),
-        metrics_(settings.max_message_bytes),
+        metrics_(0),  // bytes of a body
         connections_(&loop_, &settings.connection, nullptr, [] {}),
         reports_(settings, &stats_),
         delay_(&loop_, [this] { drain(); }),
@@ -98,6 +95,9 @@ class Service final : public Watcher, public ConfigListener {
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
+    connections_.set_most(
+        std::min(raise_descriptor_limit() / 8, kMostPageConnections));
+    connections_.memory()->set_most(kPageBytes);
     admin_pages_.add_to(admin_.handlers());
     live_.loaded(Loaded::kDescriptors, first_report_);  // limits were right
     live_.add_to(admin_.handlers());

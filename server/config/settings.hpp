@@ -110,7 +110,7 @@ struct ServeSettings {
   TlsSettings tls;
   ConnectionSettings connection;
   std::size_t max_message_bytes = 4 * 1024 * 1024;  // also of a body of HTTP
-  std::size_t max_connections = 20'000;             // except to the admin pages
+  std::size_t max_connections = 20'000;  // except to pages of the process
   // The memory that clients make the service hold: for requests that are not
   // answered, for answers that are not read, and for calls.
   std::size_t max_buffered_bytes = 256 * 1024 * 1024;

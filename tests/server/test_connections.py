@@ -368,6 +368,24 @@ def test_connections_leave_descriptors_for_the_rest(serve):
     eventually(lambda: still_serves_now(service))
 
 
+def test_connections_to_the_metrics_port_take_no_place_of_others(serve):
+    service = serve("--workers", 1, "--http-listen", "127.0.0.1:0",
+                    "--metrics-listen", "127.0.0.1:0", max_descriptors=100)
+    metrics = ("127.0.0.1", int(service.metrics[0].rpartition(":")[2]))
+    taken = []
+    for _ in range(100):
+        connection = socket.create_connection(metrics, 60)
+        taken.append(connection)
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+    assert taken[0].recv(1) == b""  # silent for longest
+    assert httpx.get(f"{service.http[0]}/healthcheck", timeout=60).text == "OK"
+    service.signal(signal.SIGHUP)
+    service.wait_for("the limits are reloaded")
+    for connection in taken:
+        connection.close()
+
+
 def still_serves_now(service):
     try:
         return still_serves(service)
