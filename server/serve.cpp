@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -108,7 +109,7 @@ class Service final : public Watcher, public ConfigListener {
     }
     loop_.add(signals_.get(), EPOLLIN, this);
     make_workers();
-    store_answers_ = !limiter_.is_remote();
+    if (!limiter_.is_remote()) store_answers_ = true;
     tell_health();
     reports_.start(workers_[0]->operations(),
                    [this] { return admin_pages_.metrics(); });
@@ -145,11 +146,13 @@ class Service final : public Watcher, public ConfigListener {
 
   void store_answers(bool answers) override {
     loop_.post([this, answers] {
-      if (answers == store_answers_) return;
+      if (store_answers_ == answers) return;
+      if (store_answers_ || !answers) {
+        log_line(LogLevel::kWarning,
+                 answers ? "the store answers" : "the store does not answer");
+      }
       store_answers_ = answers;
       live_.store_answers(answers);
-      log_line(LogLevel::kWarning,
-               answers ? "the store answers" : "the store does not answer");
       tell_health();
     });
   }
@@ -316,7 +319,7 @@ class Service final : public Watcher, public ConfigListener {
   void tell_health() {
     const HealthSettings& health = settings_.health;
     const bool serving = !ending_ && (!health.needs_domain || domains_ > 0) &&
-                         (!health.needs_store || store_answers_);
+                         (!health.needs_store || store_answers_ == true);
     for (const auto& worker : workers_) worker->set_serving(serving);
   }
 
@@ -361,7 +364,7 @@ class Service final : public Watcher, public ConfigListener {
   const ServeSettings& settings_;
   Loop loop_;
   std::size_t domains_ = 0;
-  bool store_answers_ = false;
+  std::optional<bool> store_answers_;  // none: it was not asked yet
   bool ending_ = false;
   Fd signals_;
   ServiceStats stats_;

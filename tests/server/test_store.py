@@ -1,6 +1,7 @@
 """Buckets in Redis."""
 
 import contextlib
+import json
 import time
 import urllib.error
 import urllib.request
@@ -155,6 +156,7 @@ def test_health_may_depend_on_the_store(serve, redis):
 
     eventually(lambda: health(service) == "SERVING")
     assert is_ready()
+    assert not any("the store" in line for line in service.lines)
     with suspended(redis[1]):
         service.wait_for("the store does not answer")
         eventually(lambda: health(service) == "NOT_SERVING")
@@ -164,8 +166,14 @@ def test_health_may_depend_on_the_store(serve, redis):
 
 
 def test_health_of_a_store_that_was_never_there(serve):
-    service = serve("--store", "redis://127.0.0.1:1", env={
-        "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION": "true"})
+    service = serve("--store", "redis://127.0.0.1:1", "--admin-listen",
+                    "127.0.0.1:0", env={
+                        "REDIS_HEALTH_CHECK_ACTIVE_CONNECTION": "true"})
+    assert health(service) == "NOT_SERVING"
+    service.wait_for("warning: the store does not answer")
+    with urllib.request.urlopen(
+            f"{service.admin[0]}/ui/data.json") as answer:
+        assert json.load(answer)["store"]["answers"] is False
     assert health(service) == "NOT_SERVING"
     service = serve("--store", "redis://127.0.0.1:1")
     assert health(service) == "SERVING"
