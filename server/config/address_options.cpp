@@ -60,12 +60,14 @@ void read_grpc_address(EnvironmentReader* reader, ServeSettings* settings) {
   }
 }
 
-bool has_metrics_address(EnvironmentReader* reader) {
-  return reader->is_on("USE_PROMETHEUS");
-}
+constexpr Condition kHasMetrics{
+    "USE_PROMETHEUS",
+    [](EnvironmentReader* reader) { return reader->is_on("USE_PROMETHEUS"); }};
 
 void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
-  if (!has_metrics_address(reader)) return;
+  if (!kHasMetrics.holds(reader)) {
+    return reader->warn_unused("PROMETHEUS_ADDR", "without USE_PROMETHEUS");
+  }
   listen_at(ListenFor::kMetrics, {":9090"}, settings);
   reader->set("PROMETHEUS_ADDR", [&](const OptionValue& value) {
     try {
@@ -83,9 +85,10 @@ void read_metrics_address(EnvironmentReader* reader, ServeSettings* settings) {
   }
 }
 
-bool uses_tls(EnvironmentReader* reader) {
-  return reader->is_on("GRPC_SERVER_USE_TLS");
-}
+constexpr Condition kUsesTls{"GRPC_SERVER_USE_TLS",
+                             [](EnvironmentReader* reader) {
+                               return reader->is_on("GRPC_SERVER_USE_TLS");
+                             }};
 
 // An option replaces variables for the same purpose, and all default addresses.
 Target places_for(ListenFor purpose, ServeSettings* settings) {
@@ -125,7 +128,7 @@ std::vector<Option> address_options(ServeSettings* s) {
            refuse(value, "a path such as /metrics");
          }
        },
-       nullptr, has_metrics_address},
+       nullptr, &kHasMetrics},
       {kGroup, "--http-host", list_kind("NAME"), "",
        "another name for HTTP on the loopback device", &s->http_hosts},
       {kGroup, "--plain-http", kSwitch, "",
@@ -140,14 +143,15 @@ std::vector<Option> connection_options(ServeSettings* s) {
   ConnectionSettings* const one = &s->connection;
   return {
       {kTls, "--tls-cert", kFile, "GRPC_SERVER_TLS_CERT",
-       "certificate chain; turns TLS on", &s->tls.cert_file, nullptr, uses_tls},
+       "certificate chain; turns TLS on", &s->tls.cert_file, nullptr,
+       &kUsesTls},
       {kTls, "--tls-key", kFile, "GRPC_SERVER_TLS_KEY", "its key",
-       &s->tls.key_file, nullptr, uses_tls},
+       &s->tls.key_file, nullptr, &kUsesTls},
       {kTls, "--tls-client-ca", kFile, "GRPC_CLIENT_TLS_CACERT",
        "who signs the certificates of clients", &s->tls.client_ca_file, nullptr,
-       uses_tls},
+       &kUsesTls},
       {kTls, "--tls-client-name", list_kind("NAME"), "GRPC_CLIENT_TLS_SAN",
-       "a name that these must have", &s->tls.client_names, nullptr, uses_tls},
+       "a name that these must have", &s->tls.client_names, nullptr, &kUsesTls},
       {kTls, "--admin-token-file", kFile, "",
        "token of who may change buckets and limits", &s->admin_token_file},
 

@@ -43,9 +43,12 @@ bool has_server(EnvironmentReader* reader) {
   return names_server(reader).value_or(false);
 }
 
-bool has_server_with_tls(EnvironmentReader* reader) {
-  return has_server(reader) && reader->is_on("CONFIG_GRPC_XDS_SERVER_USE_TLS");
-}
+constexpr Condition kServer{"CONFIG_TYPE=GRPC_XDS_SOTW", has_server};
+constexpr Condition kServerWithTls{
+    "CONFIG_GRPC_XDS_SERVER_USE_TLS", [](EnvironmentReader* reader) {
+      return has_server(reader) &&
+             reader->is_on("CONFIG_GRPC_XDS_SERVER_USE_TLS");
+    }};
 
 void read_server(EnvironmentReader* reader, ServeSettings* settings) {
   constexpr const char* kUrl = "CONFIG_GRPC_XDS_SERVER_URL";
@@ -106,43 +109,41 @@ std::vector<Option> descriptor_options(ServeSettings* s) {
          s->xds.server = value.text();
          s->descriptors.places.clear();
        },
-       read_server, has_server},
+       read_server, &kServer},
       {kXds, "--xds-node", text_kind("NAME"), "CONFIG_GRPC_XDS_NODE_ID",
-       "what it knows this service as", &xds->node_id, nullptr, has_server},
+       "what it knows this service as", &xds->node_id, nullptr, &kServer},
       {kXds, "--xds-metadata", list_kind("NAME=VALUE"),
        "CONFIG_GRPC_XDS_NODE_METADATA", "metadata of the node",
-       &xds->node_metadata, nullptr, has_server},
+       &xds->node_metadata, nullptr, &kServer},
       {kXds, "--xds-header", secret(list_kind("NAME:VALUE")),
        "CONFIG_GRPC_XDS_CLIENT_ADDITIONAL_HEADERS",
-       "a field for the header of requests", &xds->headers, nullptr, has_server,
+       "a field for the header of requests", &xds->headers, nullptr, &kServer,
        &xds->headers_file},
       {kXds, "--xds-tls", kSwitch, "CONFIG_GRPC_XDS_SERVER_USE_TLS",
-       "connect with TLS", &xds->tls.on, nullptr, has_server},
+       "connect with TLS", &xds->tls.on, nullptr, &kServer},
       {kXds, "--xds-ca", kFile, "CONFIG_GRPC_XDS_SERVER_TLS_CACERT",
        "who signs its certificate (those of the system)", &xds->tls.ca_file,
-       nullptr, has_server_with_tls},
+       nullptr, &kServerWithTls},
       {kXds, "--xds-cert", kFile, "CONFIG_GRPC_XDS_CLIENT_TLS_CERT",
-       "a certificate for it", &xds->tls.cert_file, nullptr,
-       has_server_with_tls},
+       "a certificate for it", &xds->tls.cert_file, nullptr, &kServerWithTls},
       {kXds, "--xds-key", kFile, "CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "its key",
-       &xds->tls.key_file, nullptr, has_server_with_tls},
+       &xds->tls.key_file, nullptr, &kServerWithTls},
       {kXds, "--xds-name", text_kind("NAME"), "CONFIG_GRPC_XDS_SERVER_TLS_SAN",
        "the name in its certificate (the host)", &xds->tls.server_name, nullptr,
-       has_server_with_tls},
+       &kServerWithTls},
       {kXds, "--xds-wait", kDuration,
        "CONFIG_GRPC_XDS_SERVER_CONNECT_RETRY_INTERVAL "
        "XDS_CLIENT_BACKOFF_INITIAL_INTERVAL",
        "the wait before it connects again", &xds->first_wait, nullptr,
-       has_server},
+       &kServer},
       {kXds, "--xds-max-wait", kDuration, "XDS_CLIENT_BACKOFF_MAX_INTERVAL",
-       "the wait doubles up to this", &xds->last_wait, nullptr, has_server},
+       "the wait doubles up to this", &xds->last_wait, nullptr, &kServer},
       {kXds, "--xds-jitter", kShare,
        "XDS_CLIENT_BACKOFF_RANDOM_FACTOR XDS_CLIENT_BACKOFF_JITTER",
-       "by which share a wait may differ", &xds->random, read_jitter,
-       has_server},
+       "by which share a wait may differ", &xds->random, read_jitter, &kServer},
       {kXds, "--xds-max-message", number_kind(1 << 30),
        "XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "bytes of a configuration",
-       &xds->max_message_bytes, nullptr, has_server}};
+       &xds->max_message_bytes, nullptr, &kServer}};
 }
 
 }  // namespace limitree::server

@@ -60,6 +60,15 @@ void EnvironmentReader::add_option(const std::string& name,
   }
 }
 
+void EnvironmentReader::warn_unused(const std::string& names,
+                                    const std::string& why) {
+  std::string found;
+  for (const std::string& name : split(names, ' ')) {
+    if (has(name)) found += (found.empty() ? "" : ", ") + name;
+  }
+  if (!found.empty()) warn(found + ": no effect " + why);
+}
+
 void EnvironmentReader::fail(const std::string& name, const std::string& why) {
   add_error(name + ": " + why);
 }

@@ -52,6 +52,9 @@ class EnvironmentReader {
   void warn(std::string message) {
     report_.warnings.push_back(std::move(message));
   }
+  // Warns about those of `names`, separated by blanks, that have a value:
+  // "A, B: no effect " and why.
+  void warn_unused(const std::string& names, const std::string& why);
   // Reports "NAME: why", once.
   void fail(const std::string& name, const std::string& why);
 

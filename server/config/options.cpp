@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -23,7 +24,7 @@ std::vector<ListenPlace> default_places() {
 
 void read_original(const Option& option, EnvironmentReader* reader,
                    ServeSettings* settings) {
-  if (option.counts != nullptr && !option.counts(reader)) return;
+  if (option.counts != nullptr && !option.counts->holds(reader)) return;
   if (option.read != nullptr) return option.read(reader, settings);
   for (const std::string& name : split(option.variables, ' ')) {
     reader->set(name, option.to, option.kind);
@@ -36,6 +37,22 @@ void read_own(const Option& option, EnvironmentReader* reader) {
     if (option.kind.repeats) value.values = split(value.text(), ',');
     set_target(value, option.kind, option.to);
   });
+}
+
+// Warns about variables that need what is not there.
+void check_conditions(const std::vector<Option>& all,
+                      EnvironmentReader* reader) {
+  std::map<std::string, std::string> unused;  // by what they need
+  for (const Option& one : all) {
+    if (one.counts == nullptr || one.counts->holds(reader)) continue;
+    const std::string needs = one.counts->needs;
+    for (const std::string& name : split(one.variables, ' ')) {
+      if (!needs.starts_with(name)) unused[needs] += name + ' ';
+    }
+  }
+  for (const auto& [needs, names] : unused) {
+    reader->warn_unused(names, "without " + needs);
+  }
 }
 
 // Reports variables that need another one, and variables without effect.
@@ -137,6 +154,7 @@ EnvironmentReport read_environment(const Lookup& lookup,
   const std::vector<Option> all = options_of(settings);
   if (original) {
     for (const Option& one : all) read_original(one, &reader, settings);
+    check_conditions(all, &reader);
     check_variables(all, &reader);
   }
   for (const Option& one : all) read_own(one, &reader);

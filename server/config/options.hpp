@@ -16,6 +16,12 @@
 
 namespace limitree::server {
 
+// What variables of envoyproxy/ratelimit need, to count.
+struct Condition {
+  const char* needs;  // "GRPC_SERVER_USE_TLS"
+  bool (*holds)(EnvironmentReader* reader);
+};
+
 struct Option {
   const char* group;  // its heading in the help
   std::string names;  // "-w,--workers"; a name without dashes needs none
@@ -25,8 +31,8 @@ struct Option {
   Target to;  // in the settings that the table was made for
   // Reads the variables, if their values need more than a conversion.
   void (*read)(EnvironmentReader* reader, ServeSettings* settings) = nullptr;
-  // Whether the variables count; null: always.
-  bool (*counts)(EnvironmentReader* reader) = nullptr;
+  // When the variables count; null: always.
+  const Condition* counts = nullptr;
   // Of a secret: its file, if it has one, which is read whenever the secret is
   // needed.  The option has a row of its own: see file_option().
   std::string* file = nullptr;

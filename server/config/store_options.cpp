@@ -26,13 +26,10 @@ void read_store(EnvironmentReader* reader, ServeSettings* settings) {
   if (backend == 0u || (!backend && reader->has("REDIS_URL"))) {
     return read_redis(reader, &settings->store);
   }
-  for (const char* name :
-       {"REDIS_TYPE", "REDIS_AUTH", "REDIS_AUTH_FILE", "REDIS_TLS"}) {
-    if (reader->has(name)) {
-      reader->warn(std::string(name) +
-                   ": no effect without REDIS_URL or BACKEND_TYPE=redis");
-    }
-  }
+  reader->warn_unused(std::string(kRedisVariables) + ' ' + kPerSecondVariables,
+                      backend
+                          ? "with BACKEND_TYPE=" + *reader->text("BACKEND_TYPE")
+                          : "without REDIS_URL or BACKEND_TYPE=redis");
 }
 
 // The options of the environment belong to its own store.
@@ -99,8 +96,8 @@ std::vector<Option> store_options(ServeSettings* s) {
        "style of the headers of /v1", &s->header_style},
 
       {kBuckets, "-u,--store", text_kind("URL"),
-       "BACKEND_TYPE " + std::string(kMemcacheVariables) + " " +
-           kRedisVariables,
+       "BACKEND_TYPE " + std::string(kMemcacheVariables) + ' ' +
+           kRedisVariables + ' ' + kPerSecondVariables + " CACHE_KEY_PREFIX",
        "where the buckets are, such as redis://HOST:6379",
        [s](const OptionValue& value) { set_store(value, &s->store); },
        read_store},

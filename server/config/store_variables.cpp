@@ -31,6 +31,16 @@ void copy_option(const std::string& name, const char* option,
 }
 
 // `system` is "REDIS".
+void warn_of_certificates(const std::string& system,
+                          EnvironmentReader* reader) {
+  std::string names;
+  for (const char* end :
+       {"CACERT", "CLIENT_CERT", "CLIENT_KEY", "SKIP_HOSTNAME_VERIFICATION"}) {
+    names += system + "_TLS_" + end + ' ';
+  }
+  reader->warn_unused(names, "without " + system + "_TLS");
+}
+
 void read_certificates(const std::string& system, EnvironmentReader* reader,
                        Pairs* options) {
   copy_option(system + "_TLS_CACERT", "tls_ca_file", reader, options);
@@ -92,6 +102,9 @@ class RedisReader {
     if (tls_) read_certificates("REDIS", &reader_, &store_.options);
     return std::move(store_);
   }
+
+  // Once it is read.
+  bool has_tls() const { return tls_; }
 
   void add(const std::string& name, const std::string& option,
            const std::string& value) {
@@ -193,14 +206,12 @@ void check_url(const char* name, const char* option, const std::string& url,
   reader->add_option(name, option, url, options);
 }
 
-// The URL of this store says all about it.
-void read_per_second(EnvironmentReader* reader, Pairs* options) {
+// The URL of this store says all about it.  Returns whether it has TLS.
+bool read_per_second(EnvironmentReader* reader, Pairs* options) {
   constexpr const char* kUrl = "REDIS_PERSECOND_URL";
   if (!reader->is_on("REDIS_PERSECOND")) {
-    if (reader->has(kUrl)) {
-      reader->warn(std::string(kUrl) + ": no effect without REDIS_PERSECOND");
-    }
-    return;
+    reader->warn_unused(kPerSecondVariables, "without REDIS_PERSECOND");
+    return false;
   }
   const std::size_t mistakes = reader->report().errors.size();
   RedisReader redis(reader, "REDIS_PERSECOND_",
@@ -216,6 +227,7 @@ void read_per_second(EnvironmentReader* reader, Pairs* options) {
     mark = '&';
   }
   check_url(kUrl, "per_second_store", store.url, mistakes, reader, options);
+  return redis.has_tls();
 }
 
 // ---- memcached
@@ -247,14 +259,16 @@ class MemcacheReader {
                    "or MEMCACHE_SRV is needed, because BACKEND_TYPE is "
                    "memcache");
     }
-    if (!srv && reader_.has(kRefresh)) {
-      reader_.warn(std::string(kRefresh) + ": no effect without MEMCACHE_SRV");
-    }
+    if (!srv) reader_.warn_unused(kRefresh, "without MEMCACHE_SRV");
     if (reader_.report().errors.size() == mistakes) {
       Pairs unused;
       reader_.add_option(srv ? kSrv : kHosts, "store", store_.url, &unused);
     }
-    if (tls_) read_certificates("MEMCACHE", &reader_, &store_.options);
+    if (tls_) {
+      read_certificates("MEMCACHE", &reader_, &store_.options);
+    } else {
+      warn_of_certificates("MEMCACHE", &reader_);
+    }
     copy_option("CACHE_KEY_PREFIX", "prefix", &reader_, &store_.options);
   }
 
@@ -306,17 +320,17 @@ void read_redis(EnvironmentReader* reader, StoreSettings* store) {
                        &store->options);
   }
   copy_option("CACHE_KEY_PREFIX", "prefix", reader, &store->options);
-  read_per_second(reader, &store->options);
+  // Certificates are for both.
+  const bool second_has_tls = read_per_second(reader, &store->options);
+  if (!redis.has_tls() && !second_has_tls) {
+    warn_of_certificates("REDIS", reader);
+  }
 }
 
 void read_memcache(EnvironmentReader* reader, bool wanted,
                    StoreSettings* store) {
   if (wanted) return MemcacheReader(reader, store).read();
-  for (const std::string& name : split(kMemcacheVariables, ' ')) {
-    if (reader->has(name)) {
-      reader->warn(name + ": no effect without BACKEND_TYPE=memcache");
-    }
-  }
+  reader->warn_unused(kMemcacheVariables, "without BACKEND_TYPE=memcache");
 }
 
 }  // namespace limitree::server

@@ -8,16 +8,19 @@
 
 namespace limitree::server {
 
-// All of Redis, separated by blanks.
+// Those of Redis, separated by blanks.
 inline constexpr const char* kRedisVariables =
     "REDIS_URL REDIS_TYPE REDIS_SOCKET_TYPE REDIS_AUTH REDIS_AUTH_FILE "
     "REDIS_SENTINEL_AUTH REDIS_SENTINEL_AUTH_FILE REDIS_TLS REDIS_TLS_CACERT "
     "REDIS_TLS_CLIENT_CERT REDIS_TLS_CLIENT_KEY "
-    "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION REDIS_TIMEOUT REDIS_PERSECOND "
+    "REDIS_TLS_SKIP_HOSTNAME_VERIFICATION REDIS_TIMEOUT REDIS_PERSECOND";
+
+// Those that need REDIS_PERSECOND.
+inline constexpr const char* kPerSecondVariables =
     "REDIS_PERSECOND_URL REDIS_PERSECOND_TYPE REDIS_PERSECOND_SOCKET_TYPE "
     "REDIS_PERSECOND_AUTH REDIS_PERSECOND_AUTH_FILE "
     "REDIS_PERSECOND_SENTINEL_AUTH REDIS_PERSECOND_SENTINEL_AUTH_FILE "
-    "REDIS_PERSECOND_TLS REDIS_PERSECOND_TIMEOUT CACHE_KEY_PREFIX";
+    "REDIS_PERSECOND_TLS REDIS_PERSECOND_TIMEOUT";
 
 // Reads them: the store, and the one for limits of a second, if there is one.
 void read_redis(EnvironmentReader* reader, StoreSettings* store);

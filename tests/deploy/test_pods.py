@@ -129,6 +129,7 @@ def test_what_envoy_gateway_sets(run, controller):
             envoy_gateway({
                 # What would need a collector, and a Redis with TLS.
                 "TRACING_ENABLED": "false", "REDIS_TLS": "false",
+                "REDIS_TLS_CLIENT_CERT": "", "REDIS_TLS_CLIENT_KEY": "",
                 "TRACING_SERVICE_INSTANCE_ID": "pod"}),
             {"certs": certs, "redis-certs": certs},
             elsewhere={"envoy-gateway:18001": server.place,

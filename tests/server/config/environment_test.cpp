@@ -55,7 +55,8 @@ TEST(Environment, SaysWhereToListen) {
   EXPECT_EQ(places(settings, ListenFor::kMetrics), Texts{"127.0.0.1:1"});
   EXPECT_EQ(settings.metrics_path, "/m");
   EXPECT_TRUE(
-      places(good({{"PROMETHEUS_ADDR", ":1"}}), ListenFor::kMetrics).empty());
+      places(read({{"PROMETHEUS_ADDR", ":1"}}).settings, ListenFor::kMetrics)
+          .empty());
   settings = good({{"GRPC_UDS", "/run/x"}, {"GRPC_PORT", "1"}});
   EXPECT_EQ(places(settings, ListenFor::kGrpc), Texts{"unix:/run/x"});
   EXPECT_EQ(error({{"GRPC_PORT", "x"}}),
@@ -80,7 +81,11 @@ TEST(Environment, SetsConnectionsAndTls) {
                    {"GRPC_SERVER_TLS_KEY", "k"},
                    {"GRPC_CLIENT_TLS_CACERT", "ca"},
                    {"GRPC_CLIENT_TLS_SAN", "envoy"}};
-  ServeSettings settings = good(all);
+  EXPECT_EQ(warning(all),
+            "GRPC_SERVER_TLS_CERT, GRPC_SERVER_TLS_KEY, "
+            "GRPC_CLIENT_TLS_CACERT, GRPC_CLIENT_TLS_SAN: no effect without "
+            "GRPC_SERVER_USE_TLS");
+  ServeSettings settings = read(all).settings;
   EXPECT_EQ(settings.connection.max_age, 3600 * kOneSecond);
   EXPECT_EQ(settings.connection.max_age_grace, 5 * kOneSecond);
   EXPECT_EQ(settings.tls.cert_file, "");
@@ -171,8 +176,8 @@ TEST(Environment, NamesAServerOfDescriptors) {
 
 TEST(Environment, WithoutAServerOfDescriptorsItsVariablesDoNotCount) {
   for (const char* type : {"FILE", ""}) {
-    const XdsSettings xds =
-        good({{"CONFIG_TYPE", type},
+    const Read made =
+        read({{"CONFIG_TYPE", type},
               {"CONFIG_GRPC_XDS_SERVER_URL", "nonsense"},
               {"CONFIG_GRPC_XDS_NODE_ID", "me"},
               {"CONFIG_GRPC_XDS_NODE_METADATA", "bad"},
@@ -184,8 +189,15 @@ TEST(Environment, WithoutAServerOfDescriptorsItsVariablesDoNotCount) {
               {"XDS_CLIENT_BACKOFF_MAX_INTERVAL", "60"},
               {"XDS_CLIENT_BACKOFF_RANDOM_FACTOR", "2"},
               {"XDS_CLIENT_BACKOFF_JITTER", "false"},
-              {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "0"}})
-            .xds;
+              {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "0"}});
+    EXPECT_TRUE(made.report.errors.empty());
+    ASSERT_EQ(made.report.warnings.size(), 2u);
+    EXPECT_EQ(made.report.warnings[0],
+              "CONFIG_GRPC_XDS_SERVER_TLS_CACERT: no effect without "
+              "CONFIG_GRPC_XDS_SERVER_USE_TLS");
+    EXPECT_TRUE(made.report.warnings[1].ends_with(
+        ": no effect without CONFIG_TYPE=GRPC_XDS_SOTW"));
+    const XdsSettings& xds = made.settings.xds;
     const XdsSettings defaults;
     EXPECT_EQ(xds.server, "");
     EXPECT_EQ(xds.node_id, defaults.node_id);
@@ -204,7 +216,7 @@ TEST(Environment, WithoutTlsTheFilesForAServerOfDescriptorsDoNotCount) {
                    {"CONFIG_GRPC_XDS_CLIENT_TLS_CERT", "c"},
                    {"CONFIG_GRPC_XDS_CLIENT_TLS_KEY", "k"},
                    {"CONFIG_GRPC_XDS_SERVER_TLS_SAN", "control"}};
-  const XdsTls tls = good(all).xds.tls;
+  const XdsTls tls = read(all).settings.xds.tls;
   EXPECT_EQ(tls.ca_file + tls.cert_file + tls.key_file + tls.server_name, "");
   all["CONFIG_GRPC_XDS_SERVER_USE_TLS"] = "true";
   EXPECT_EQ(good(all).xds.tls.server_name, "control");
@@ -321,7 +333,9 @@ TEST(Environment, MakesTheUrlOfTheStore) {
   const auto url = [](const Variables& all) { return good(all).store.url; };
   EXPECT_EQ(url({{"BACKEND_TYPE", "redis"}}),
             "redis+unix:///var/run/nutcracker/ratelimit.sock");
-  EXPECT_EQ(url({{"BACKEND_TYPE", "memory"}, {"REDIS_URL", "r:1"}}), "");
+  EXPECT_EQ(read({{"BACKEND_TYPE", "memory"}, {"REDIS_URL", "r:1"}})
+                .settings.store.url,
+            "");
   EXPECT_EQ(url({{"REDIS_URL", "r:6379"}}), "redis://r:6379");
   EXPECT_EQ(url({{"REDIS_URL", "r:1"}, {"REDIS_SOCKET_TYPE", "tcp"}}),
             "redis://r:1");
@@ -601,6 +615,17 @@ TEST(Environment, WarnsOfWhatIsDifferent) {
             "REDIS_PERSECOND_URL: no effect without REDIS_PERSECOND");
   EXPECT_EQ(warning({{"REDIS_AUTH", "secret"}}),
             "REDIS_AUTH: no effect without REDIS_URL or BACKEND_TYPE=redis");
+  EXPECT_EQ(warning({{"BACKEND_TYPE", "memory"},
+                     {"REDIS_URL", "a:1"},
+                     {"REDIS_PERSECOND_URL", "b:1"}}),
+            "REDIS_URL, REDIS_PERSECOND_URL: no effect with "
+            "BACKEND_TYPE=memory");
+  EXPECT_EQ(warning({{"REDIS_URL", "a:1"}, {"REDIS_TLS_CACERT", "ca"}}),
+            "REDIS_TLS_CACERT: no effect without REDIS_TLS");
+  EXPECT_EQ(warning({{"PROMETHEUS_ADDR", ":1"}}),
+            "PROMETHEUS_ADDR: no effect without USE_PROMETHEUS");
+  EXPECT_EQ(warning({{"PROMETHEUS_PATH", "/m"}}),
+            "PROMETHEUS_PATH: no effect without USE_PROMETHEUS");
   EXPECT_EQ(good({{"REDIS_URL", "a:1"},
                   {"REDIS_TLS", "true"},
                   {"REDIS_TLS_SKIP_HOSTNAME_VERIFICATION", "true"}})

@@ -98,6 +98,11 @@ TEST(MemcacheVariables, AreWarnedAboutIfTheyHaveNoEffect) {
   EXPECT_EQ(warning(with_memcache({{"MEMCACHE_HOST_PORT", "a:1"},
                                    {"MEMCACHE_MAX_IDLE_CONNS", "9"}})),
             "no effect: MEMCACHE_MAX_IDLE_CONNS");
+  EXPECT_EQ(warning(with_memcache({{"MEMCACHE_HOST_PORT", "a:1"},
+                                   {"MEMCACHE_TLS_CACERT", "ca"},
+                                   {"MEMCACHE_TLS_CLIENT_KEY", "k"}})),
+            "MEMCACHE_TLS_CACERT, MEMCACHE_TLS_CLIENT_KEY: no effect without "
+            "MEMCACHE_TLS");
 }
 
 }  // namespace
