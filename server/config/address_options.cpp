@@ -164,21 +164,21 @@ std::vector<Option> connection_options(ServeSettings* s) {
       {kConnections, "--max-buffered", number_kind(INT32_MAX), "",
        "bytes that clients may make it hold", &s->max_buffered_bytes},
       {kConnections, "--keepalive-time", kDuration, "",
-       "silence after which clients are pinged", &one->keepalive_time},
+       "silence after which clients are pinged (5m)",
+       more_than_zero(&one->keepalive_time)},
       {kConnections, "--keepalive-timeout", kDuration, "",
-       "time for their answer", &one->keepalive_timeout},
+       "time for their answer (20s)", more_than_zero(&one->keepalive_timeout)},
       {kConnections, "--max-connection-idle", kDuration, "",
-       "time that a connection has no call", &one->max_idle},
+       "time that a connection has no call (0: no limit)",
+       limit_or_zero(&one->max_idle)},
       {kConnections, "--max-connection-age", kDuration,
        "GRPC_MAX_CONNECTION_AGE",
        "how long a connection lasts, 0 for no limit (24h)",
-       [one](const OptionValue& value) {
-         set_target(value, kDuration, &one->max_age);
-         if (one->max_age <= Duration::zero()) one->max_age = kNever;
-       }},
+       limit_or_zero(&one->max_age)},
       {kConnections, "--max-connection-grace", kDuration,
-       "GRPC_MAX_CONNECTION_AGE_GRACE", "and then its open calls",
-       &one->max_age_grace}};
+       "GRPC_MAX_CONNECTION_AGE_GRACE",
+       "and then its open calls, 0 for no limit (1h)",
+       limit_or_zero(&one->max_age_grace)}};
 }
 
 std::string place_text(ListenFor purpose, const std::string& address) {

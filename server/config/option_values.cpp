@@ -145,6 +145,20 @@ void set_target(const OptionValue& value, const ValueKind& kind,
   std::visit(TargetSetter(value, kind), target);
 }
 
+Target limit_or_zero(Duration* to) {
+  return [to](const OptionValue& value) {
+    set_target(value, {}, to);
+    if (*to <= Duration::zero()) *to = kNever;
+  };
+}
+
+Target more_than_zero(Duration* to) {
+  return [to](const OptionValue& value) {
+    set_target(value, {}, to);
+    if (*to < kMillisecond) refuse(value, "at least 1ms");
+  };
+}
+
 std::size_t find_word(const OptionValue& value, std::string_view words) {
   const std::vector<std::string> all = split(words, ' ');
   const auto found = std::ranges::find_if(all, [&](const std::string& word) {

@@ -44,6 +44,10 @@ using Target = std::variant<bool*, std::string*, std::uint32_t*, std::size_t*,
 // These throw Failure, "PLACE: what is wrong", if the value is not valid.
 void set_target(const OptionValue& value, const ValueKind& kind,
                 const Target& target);
+// Targets of times: one for which 0 means no limit, and one that must be
+// longer, because something happens each time that it is over.
+Target limit_or_zero(Duration* to);
+Target more_than_zero(Duration* to);
 // The index of the value in `words`, which are separated by blanks, in upper or
 // lower case.
 std::size_t find_word(const OptionValue& value, std::string_view words);

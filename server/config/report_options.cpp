@@ -116,23 +116,24 @@ constexpr ValueKind one_of(const char* value, const char* words) {
 
 std::vector<Option> report_options(ServeSettings* s) {
   StatsSettings* const stats = &s->stats;
-  return {{kReports, "--statsd", text_kind("URL"),
-           "USE_STATSD USE_DOG_STATSD DISABLE_STATS STATSD_HOST STATSD_PORT "
-           "STATSD_PROTOCOL",
-           "statistics: tcp://HOST:PORT, or udp, dogstatsd",
-           [stats](const OptionValue& value) { set_statsd(value, stats); },
-           read_statsd},
-          {kReports, "--stats-interval", kDuration, "STATS_FLUSH_INTERVAL",
-           "how often they are sent", &stats->flush_interval},
-          {kReports, "--stats-tags", text_kind("TAGS"), "EXTRA_TAGS",
-           "tags that they carry: NAME:VALUE,NAME:VALUE", &stats->extra_tags,
-           read_tags},
-          {kReports, "--mogrifier", list_kind("RULE"),
-           "USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIER_<N>_PATTERN "
-           "DOG_STATSD_MOGRIFIER_<N>_NAME DOG_STATSD_MOGRIFIER_<N>_TAGS",
-           "another name for some: \"PATTERN NAME TAGS\"",
-           [stats](const OptionValue& value) { set_mogrifiers(value, stats); },
-           read_mogrifiers}};
+  return {
+      {kReports, "--statsd", text_kind("URL"),
+       "USE_STATSD USE_DOG_STATSD DISABLE_STATS STATSD_HOST STATSD_PORT "
+       "STATSD_PROTOCOL",
+       "statistics: tcp://HOST:PORT, or udp, dogstatsd",
+       [stats](const OptionValue& value) { set_statsd(value, stats); },
+       read_statsd},
+      {kReports, "--stats-interval", kDuration, "STATS_FLUSH_INTERVAL",
+       "how often they are sent (10s)", more_than_zero(&stats->flush_interval)},
+      {kReports, "--stats-tags", text_kind("TAGS"), "EXTRA_TAGS",
+       "tags that they carry: NAME:VALUE,NAME:VALUE", &stats->extra_tags,
+       read_tags},
+      {kReports, "--mogrifier", list_kind("RULE"),
+       "USE_DOG_STATSD_MOGRIFIERS DOG_STATSD_MOGRIFIER_<N>_PATTERN "
+       "DOG_STATSD_MOGRIFIER_<N>_NAME DOG_STATSD_MOGRIFIER_<N>_TAGS",
+       "another name for some: \"PATTERN NAME TAGS\"",
+       [stats](const OptionValue& value) { set_mogrifiers(value, stats); },
+       read_mogrifiers}};
 }
 
 std::vector<Option> process_options(ServeSettings* s) {

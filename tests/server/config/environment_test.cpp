@@ -100,6 +100,16 @@ TEST(Environment, SetsConnectionsAndTls) {
   EXPECT_EQ(good({{"GRPC_MAX_CONNECTION_AGE", "0"}}).connection.max_age,
             kNever);
   EXPECT_EQ(
+      good({{"GRPC_MAX_CONNECTION_AGE_GRACE", "0s"}}).connection.max_age_grace,
+      kNever);
+  EXPECT_EQ(good({{"LIMITREE_MAX_CONNECTION_IDLE", "0s"}}).connection.max_idle,
+            kNever);
+  for (const std::string name :
+       {"LIMITREE_KEEPALIVE_TIME", "LIMITREE_KEEPALIVE_TIMEOUT",
+        "STATS_FLUSH_INTERVAL", "LIMITREE_OTLP_METRICS_INTERVAL"}) {
+    EXPECT_EQ(error({{name, "0s"}}), name + ": must be at least 1ms, is '0s'");
+  }
+  EXPECT_EQ(
       error({{"GRPC_SERVER_USE_TLS", "1"}, {"GRPC_SERVER_TLS_CERT", "c"}}),
       "GRPC_SERVER_TLS_KEY: is needed, because GRPC_SERVER_USE_TLS is true");
   EXPECT_EQ(error({{"GRPC_MAX_CONNECTION_AGE", "1"}}),

@@ -80,7 +80,13 @@ std::string shown(const ServeSettings& settings) {
        << settings.xds.server << '\n'
        << settings.metrics_path << '\n'
        << settings.stats.host << settings.stats.port << '\n'
+       << settings.stats.flush_interval.count() << '\n'
+       << settings.metrics.interval.count() << '\n'
+       << settings.connection.keepalive_time.count() << '\n'
+       << settings.connection.keepalive_timeout.count() << '\n'
+       << settings.connection.max_idle.count() << '\n'
        << settings.connection.max_age.count() << '\n'
+       << settings.connection.max_age_grace.count() << '\n'
        << static_cast<int>(settings.log.level) << settings.log.json << '\n'
        << static_cast<int>(settings.low_latency) << '\n';
   const auto signal = [&](const OtlpSettings& one) {
