@@ -52,8 +52,7 @@ void read_query(std::string_view query, RedisUrl* url) {
   while (!query.empty()) {
     std::string_view value = take_until('&', &query);
     const std::string_view name = take_until('=', &value);
-    if (name == "db") url->login.db = unescaped(value);
-    if (name == "password_file") url->password_file = unescaped(value);
+    set_option(name, unescaped(value), url);
   }
 }
 
@@ -61,6 +60,20 @@ void read_query(std::string_view query, RedisUrl* url) {
 
 std::string RedisPlace::text() const {
   return path.empty() ? host + ':' + std::to_string(port) : path;
+}
+
+void set_option(std::string_view name, std::string value, RedisUrl* url) {
+  const std::pair<std::string_view, std::string*> fields[] = {
+      {"db", &url->login.db},
+      {"password_file", &url->password_file},
+      {"sentinel_username", &url->sentinel_login.user},
+      {"sentinel_password", &url->sentinel_login.password},
+      {"sentinel_password_file", &url->sentinel_password_file}};
+  for (const auto& [field, to] : fields) {
+    if (field != name) continue;
+    *to = std::move(value);
+    return;
+  }
 }
 
 RedisUrl read_redis_place(const std::string& url) {

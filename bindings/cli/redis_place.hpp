@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace limitree::cli {
@@ -27,9 +28,15 @@ struct RedisUrl {
   Kind kind = Kind::kServer;
   std::vector<RedisPlace> places;
   RedisLogin login;
-  std::string service;  // of sentinels
   std::string password_file;
+  std::string service;  // of sentinels
+  RedisLogin sentinel_login;
+  std::string sentinel_password_file;
 };
+
+// Sets an option of a server, from the URL or from beside it.  Others mean
+// nothing here.
+void set_option(std::string_view name, std::string value, RedisUrl* url);
 
 // The library has checked the URL already: this takes it apart.  Throws
 // UsageError if it is not Redis, or needs TLS.

@@ -250,13 +250,18 @@ RedisScan::RedisScan(const std::string& url,
                      const std::vector<std::string>& settings) {
   RedisUrl store = read_redis_place(url);
   for (const std::string& setting : settings) {
-    if (setting.starts_with("prefix=")) prefix_ = setting.substr(7);
-    if (setting.starts_with("password_file=")) {
-      store.password_file = setting.substr(14);
-    }
+    const std::size_t mark = setting.find('=');
+    if (mark == setting.npos) continue;
+    const std::string name = setting.substr(0, mark);
+    const std::string value = setting.substr(mark + 1);
+    if (name == "prefix") prefix_ = value;
+    set_option(name, value, &store);
   }
   if (!store.password_file.empty()) {
     read_password(store.password_file, &store.login);
+  }
+  if (!store.sentinel_password_file.empty()) {
+    read_password(store.sentinel_password_file, &store.sentinel_login);
   }
   std::string trouble = "no server answers";
   for (const RedisPlace& place : store.places) {
@@ -266,8 +271,9 @@ RedisScan::RedisScan(const std::string& url,
         return;
       }
       if (store.kind == RedisUrl::Kind::kSentinel) {
-        const Reply reply = Server(place, {}).ask(
-            {"SENTINEL", "get-master-addr-by-name", store.service});
+        const Reply reply =
+            Server(place, store.sentinel_login)
+                .ask({"SENTINEL", "get-master-addr-by-name", store.service});
         const RedisPlace primary = place_in(*reply);
         if (primary.host.empty()) {
           throw FileError("no sentinel knows " + store.service);

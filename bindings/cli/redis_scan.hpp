@@ -24,8 +24,8 @@ class RedisScan {
   static constexpr int kCount = 100;
 
   // `url` is that of the option `store`; `settings` are the options NAME=VALUE
-  // beside it, of which this takes `prefix` and `password_file`.  Throws
-  // UsageError for a store that is not Redis, and FileError if no server
+  // beside it, of which this takes `prefix` and those that say how to log in.
+  // Throws UsageError for a store that is not Redis, and FileError if no server
   // answers.
   RedisScan(const std::string& url, const std::vector<std::string>& settings);
   ~RedisScan();

@@ -188,6 +188,32 @@ def test_the_library_checks_the_url_first(start, limits):
     assert policies(top(limits, f"redis+unix://{link}")) == {"user:*": (0, 1)}
 
 
+def test_a_sentinel_with_a_password(start, limits, tmp_path):
+    server = start()
+    port = free_port()
+    settings, file = tmp_path / "sentinel.conf", tmp_path / "password"
+    settings.write_text(
+        f"port {port}\nbind 127.0.0.1\nrequirepass s3c\n"
+        f"sentinel monitor main 127.0.0.1 {server.port} 1\n")
+    file.write_text("s3c\n")
+    url = f"redis+sentinel://127.0.0.1:{port}/main"
+    charge(server.url, limits, "user", "alex")
+    with subprocess.Popen(["redis-server", settings, "--sentinel"],
+                          stdout=subprocess.DEVNULL) as sentinel:
+        try:
+            until = time.monotonic() + 60
+            while subprocess.run(["redis-cli", "-p", str(port), "PING"],
+                                 capture_output=True, check=False).returncode:
+                assert time.monotonic() < until
+                time.sleep(0.1)
+            for option in ("sentinel_password=s3c",
+                           f"sentinel_password_file={file}"):
+                assert policies(top(limits, url, "--set", option)) == {
+                    "user:*": (0, 1)}
+        finally:
+            sentinel.kill()
+
+
 def test_all_primaries_of_a_cluster(start, limits):
     # By default the other port is 10,000 above the port, which may be too much.
     nodes = [start("--cluster-enabled", "yes", "--unixsocket", "",
