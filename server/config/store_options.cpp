@@ -8,6 +8,7 @@
 #include "config/store_variables.hpp"
 #include "io/failure.hpp"
 #include "limitree.hpp"
+#include "net/text.hpp"
 
 namespace limitree::server {
 
@@ -68,6 +69,13 @@ void read_library_options(EnvironmentReader* reader, ServeSettings* settings) {
   }
 }
 
+Target field_name(std::string* to) {
+  return [to](const OptionValue& value) {
+    if (!is_field_name(value.text())) refuse(value, "the name of a header");
+    *to = value.text();
+  };
+}
+
 void add_library_options(const OptionValue& value, Pairs* options) {
   Pairs more;
   set_target(value, list_kind("NAME=VALUE"), &more);
@@ -84,12 +92,14 @@ std::vector<Option> store_options(ServeSettings* s) {
       {kAnswers, "--answer-headers", kSwitch, "LIMIT_RESPONSE_HEADERS_ENABLED",
        "add RateLimit-* headers to answers to Envoy", &answers->headers},
       {kAnswers, "--limit-header", text_kind("NAME"), "LIMIT_LIMIT_HEADER",
-       "header of the limit", &answers->limit_header},
+       "header of the limit (RateLimit-Limit)",
+       field_name(&answers->limit_header)},
       {kAnswers, "--remaining-header", text_kind("NAME"),
-       "LIMIT_REMAINING_HEADER", "header of what is left",
-       &answers->remaining_header},
+       "LIMIT_REMAINING_HEADER", "header of what is left (RateLimit-Remaining)",
+       field_name(&answers->remaining_header)},
       {kAnswers, "--reset-header", text_kind("NAME"), "LIMIT_RESET_HEADER",
-       "header of the time to wait", &answers->reset_header},
+       "header of the time to wait (RateLimit-Reset)",
+       field_name(&answers->reset_header)},
       {kAnswers, "--dynamic-metadata", kSwitch, "RESPONSE_DYNAMIC_METADATA",
        "add dynamic metadata to answers to Envoy", &answers->dynamic_metadata},
       {kAnswers, "--http-headers", text_kind("STYLE"), "",

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/digits.hpp"
 #include "base/utf8.hpp"
 
 namespace limitree::server {
@@ -42,6 +43,14 @@ inline std::string_view trimmed(std::string_view text,
   const std::size_t begin = text.find_first_not_of(blanks);
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+// Whether `text` may be the name of a header field.
+inline bool is_field_name(std::string_view text) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::ranges::all_of(text, [&](char one) {
+    return is_letter(one) || is_digit(one) || kOthers.find(one) != kOthers.npos;
+  });
 }
 
 // -1 if it is none.

@@ -17,13 +17,6 @@ namespace {
 // The beginning of variables.
 constexpr const char* kOtlp = "OTEL_EXPORTER_OTLP_";
 
-bool is_name(std::string_view text) {
-  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char one) {
-    return is_letter(one) || is_digit(one) || kOthers.find(one) != kOthers.npos;
-  });
-}
-
 // Nothing if there is a wrong %XX, or a byte that no field may have.
 std::optional<std::string> decode(std::string_view text) {
   std::string decoded;
@@ -47,7 +40,7 @@ std::pair<std::string, std::string> otlp_pair(const std::string& variable,
                                               std::size_t number) {
   const std::size_t equals = text.find('=');
   const std::string_view name = trimmed(text.substr(0, equals));
-  if (equals == text.npos || !is_name(name)) {
+  if (equals == text.npos || !is_field_name(name)) {
     // The text of the field may be a secret.
     throw Failure(variable + ": field " + std::to_string(number) +
                   " is not NAME=VALUE");

@@ -245,6 +245,11 @@ TEST(Environment, SetsAnswers) {
   EXPECT_EQ(answers.limit_header, "x-limit");
   EXPECT_EQ(answers.remaining_header, "x-left");
   EXPECT_EQ(answers.reset_header, "x-reset");
+  for (const std::string name : {"LIMIT_LIMIT_HEADER", "LIMIT_REMAINING_HEADER",
+                                 "LIMITREE_RESET_HEADER"}) {
+    EXPECT_EQ(error({{name, "x y"}}),
+              name + ": must be the name of a header, is 'x y'");
+  }
 }
 
 TEST(Environment, SetsOptionsOfTheLibrary) {

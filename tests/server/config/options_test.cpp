@@ -49,7 +49,8 @@ std::string value_of(const Option& option) {
   if (value == "FORMAT") return "json";
   if (value == "WHEN") return "off";
   if (value == "RULE") return "^a b c:$1";
-  return "/x:1";  // a path, an address, a name
+  if (value == "NAME") return "x-a";
+  return "/x:1";  // a path, an address
 }
 
 // Everything that options can change, as a text.
@@ -79,6 +80,9 @@ std::string shown(const ServeSettings& settings) {
   text << settings.store.url << '\n'
        << settings.xds.server << '\n'
        << settings.metrics_path << '\n'
+       << settings.answers.limit_header << '\n'
+       << settings.answers.remaining_header << '\n'
+       << settings.answers.reset_header << '\n'
        << settings.stats.host << settings.stats.port << '\n'
        << settings.stats.flush_interval.count() << '\n'
        << settings.metrics.interval.count() << '\n'
