@@ -5,7 +5,7 @@ import subprocess
 
 import jsonschema
 import pytest
-from manifests import CHART, load
+from manifests import CHART, KUSTOMIZE, container_of, load
 from service import COMMAND
 
 SCHEMA = load(CHART / "values.schema.json")
@@ -30,6 +30,21 @@ def test_values_are_those_of_the_schema():
     jsonschema.validate(VALUES, SCHEMA)
     for variant in VARIANTS:
         jsonschema.validate(merged(VALUES, load(variant)), SCHEMA)
+
+
+def test_clients_cannot_use_up_the_memory():
+    """As docs/kubernetes.md counts it, with TLS and while a store hangs."""
+    base = load(KUSTOMIZE / "base" / "deployment.yaml")
+    container = container_of([base])
+    for settings, resources in (
+            (VALUES["settings"], VALUES["resources"]),
+            (dict(word.lstrip("-").split("=") for word in container["args"]),
+             container["resources"])):
+        held = (14_000_000 + 2 * int(settings["max-buffered"])
+                + 51_000 * int(settings["max-connections"])
+                + 50_000_000 * int(settings["workers"]))
+        limit = resources["limits"]["memory"]
+        assert held < int(limit.removesuffix("Mi")) << 20
 
 
 def keys(values, schema, place=""):

@@ -171,6 +171,8 @@ def test_values_reach_the_objects():
             "--drain-delay=3s", "--tls-client-name=site"} <= set(
                 container["args"])
     assert not any("max-connection-age" in one for one in container["args"])
+    monitor, = of_kind(objects, "ServiceMonitor")
+    assert monitor["spec"]["endpoints"][0]["path"] == "/numbers"
     assert "secret" not in yaml.safe_dump(of_kind(objects, "Deployment")[0]
                                           ["spec"]["template"]["spec"]
                                           ["containers"][0]["args"])
@@ -232,7 +234,7 @@ def test_pods_with_everything(run, tmp_path):
         assert [limiter.Authorize(asked).limited for _ in range(4)] == [
             False, False, False, True]
         assert "limitree_decisions_total" in pod.page("metrics",
-                                                      "/metrics")[1]
+                                                      "/numbers")[1]
 
 
 def test_pods_with_tls(run, tmp_path):
