@@ -13,8 +13,7 @@ void HttpAnswer::clear() {
   status = 200;
   content_type = HttpAnswer().content_type;
   fields.clear();
-  body.clear();
-  if (body.capacity() > kMaxKeptBody) body.shrink_to_fit();
+  empty_text(&body);
 }
 
 void Exchange::finish() {

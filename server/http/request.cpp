@@ -50,13 +50,12 @@ std::size_t HttpRequest::count(std::string_view name) const {
 }
 
 void HttpRequest::clear() {
-  method.clear();
-  body.clear();
-  if (body.capacity() > kMaxKeptBody) body.shrink_to_fit();
-  path_.clear();
-  query_.clear();
-  fields_text_.clear();
+  for (std::string* text : {&method, &body, &path_, &query_, &fields_text_}) {
+    empty_text(text);
+  }
+  constexpr std::size_t kMostKept = 128;
   fields_.clear();
+  if (fields_.capacity() > kMostKept) fields_.shrink_to_fit();
 }
 
 }  // namespace limitree::server

@@ -11,8 +11,13 @@
 
 namespace limitree::server {
 
-// The memory that a body may keep for the next request or answer.
-inline constexpr std::size_t kMaxKeptBody = 16 * 1024;
+// Empties a text of a request or an answer, which keeps memory for the next
+// one, but not much: there may be many idle connections.
+inline void empty_text(std::string* text) {
+  constexpr std::size_t kMaxKept = 4 * 1024;
+  text->clear();
+  if (text->capacity() > kMaxKept) text->shrink_to_fit();
+}
 
 // The memory is reused for one request after the other.
 class HttpRequest {

@@ -217,6 +217,7 @@ int RequestReader::on_body(std::string_view bytes) {
 }
 
 int RequestReader::on_message_end() {
+  for (std::string* text : {&target_, &name_, &value_}) empty_text(text);
   expects_ = false;
   keeps_alive_ = llhttp_should_keep_alive(parser_.get()) != 0;
   return HPE_PAUSED;

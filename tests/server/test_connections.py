@@ -448,8 +448,11 @@ def allow_descriptors(count):
 @pytest.mark.parametrize("option, opening", [
     ("--listen", PREFACE + SETTINGS),
     ("--http-listen",
-     b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n")],
-    ids=["grpc", "http"])
+     b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+    ("--http-listen",
+     b"POST /nowhere HTTP/1.1\r\nHost: localhost\r\nX-Large: "
+     + b"x" * 12_000 + b"\r\nContent-Length: 15000\r\n\r\n" + b"x" * 15_000)],
+    ids=["grpc", "http", "http-large"])
 def test_ten_thousand_idle_connections(serve, option, opening):
     allow_descriptors(10_200)
     service = serve("--workers", 2, option, "127.0.0.1:0")
