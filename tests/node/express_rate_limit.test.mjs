@@ -3,7 +3,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 import express from 'express';
 import { MemoryStore, rateLimit } from 'express-rate-limit';
@@ -12,6 +11,7 @@ import { ConfigError } from 'limitree';
 import { LimitreeStore } from 'limitree/express-rate-limit';
 
 import { PATIENT, serverFor } from './servers.mjs';
+import { until } from './until.mjs';
 
 const redis = await serverFor(await import('node:test'));
 let prefixes = 0;
@@ -35,17 +35,20 @@ const KINDS = {
   // The reference for all of them.
   'MemoryStore of express-rate-limit': () => new MemoryStore(),
   'LimitreeStore in memory': () => new LimitreeStore(),
-  'LimitreeStore in Redis': () => new LimitreeStore({
-    store: redis.url, timeout: PATIENT, prefix: `test${++prefixes}:` }),
+  'LimitreeStore in Redis': (options) => new LimitreeStore({
+    store: redis.url, timeout: PATIENT, prefix: `test${++prefixes}:`,
+    ...options }),
 };
 
 for (const [kind, make] of Object.entries(KINDS)) {
   describe(kind, () => {
-    const withStore = (run, windowMs = 60_000) => async () => {
-      const store = make();
-      store.init({ windowMs });
+    const withStore = (run) => async (t) => {
+      const time = clockAt(1.7e12);
+      t.mock.method(Date, 'now', time);
+      const store = make({ clock: () => Date.now() });
+      store.init({ windowMs: 60_000 });
       try {
-        await run(store);
+        await run(store, time);
       } finally {
         await store.shutdown();
       }
@@ -61,27 +64,23 @@ for (const [kind, make] of Object.entries(KINDS)) {
       }
     }));
 
-    it('tells when the window ends', withStore(async (store) => {
-      const before = Date.now();
-      const { resetTime } = await store.increment('a');
-      const first = resetTime.getTime();
-      assert.ok(first >= before + 59_990 && first <= Date.now() + 60_010);
-      await sleep(30);
-      const { resetTime: second } = await store.increment('a');
-      // The window began with the first hit.
-      assert.ok(Math.abs(second.getTime() - first) < 15);
+    it('tells when the window ends', withStore(async (store, time) => {
+      const end = time.now + 60_000;
+      for (let i = 0; i < 2; ++i) {
+        const { resetTime } = await store.increment('a');
+        assert.equal(resetTime.getTime(), end);
+        time.now += 59_999;  // the window began with the first hit
+      }
     }));
 
     it('begins anew with the first hit after that', withStore(
-      async (store) => {
+      async (store, time) => {
         assert.equal(await hits(store, 'a'), 1);
         assert.equal(await hits(store, 'a'), 2);
-        await sleep(350);
-        const before = Date.now();
+        time.now += 60_000;
         const { totalHits, resetTime } = await store.increment('a');
-        assert.equal(totalHits, 1);
-        assert.ok(resetTime.getTime() >= before + 290);
-      }, 300));
+        assert.deepEqual([totalHits, resetTime - time.now], [1, 60_000]);
+      }));
 
     it('takes hits back, but not below none', withStore(async (store) => {
       await hits(store, 'a');
@@ -95,24 +94,23 @@ for (const [kind, make] of Object.entries(KINDS)) {
     }));
 
     it('takes no hit back of a window that is over', withStore(
-      async (store) => {
+      async (store, time) => {
         await hits(store, 'a');
-        await sleep(250);
+        time.now += 60_000;
         await store.decrement('a');
         assert.equal(await hits(store, 'a'), 1);
         assert.equal(await hits(store, 'a'), 2);
-      }, 200));
+      }));
 
     it('keeps the end of the window when a hit is taken back', withStore(
-      async (store) => {
-        const { resetTime } = await store.increment('a');
-        const end = resetTime.getTime();
-        await sleep(30);
+      async (store, time) => {
+        const end = time.now + 60_000;
+        await store.increment('a');
+        time.now += 30_000;
         await store.increment('a');
         await store.decrement('a');
-        const info = await store.get('a');
-        assert.equal(info.totalHits, 1);
-        assert.ok(Math.abs(info.resetTime.getTime() - end) < 15);
+        const { totalHits, resetTime } = await store.get('a');
+        assert.deepEqual([totalHits, resetTime.getTime()], [1, end]);
       }));
 
     it('shows what it has', withStore(async (store) => {
@@ -161,19 +159,21 @@ for (const [kind, make] of Object.entries(KINDS)) {
         const answer = await fetch(
           `http://127.0.0.1:${server.address().port}${path}`);
         await answer.text();
-        await sleep(30);  // until hits are taken back
         return answer;
       };
+      const takenBackTo = (count) => until(async () =>
+        (await limiter.getKey('127.0.0.1')).totalHits === count);
       const first = await get('/');
       assert.equal(first.status, 200);
       assert.match(first.headers.get('ratelimit'), /"2-in-1min"; r=1; t=60/);
       assert.equal(first.headers.get('x-ratelimit-remaining'), '1');
       assert.equal((await get('/fail')).status, 500);
+      await takenBackTo(1);
       assert.equal((await get('/')).status, 200);
       const denied = await get('/');
       assert.equal(denied.status, 429);
       assert.ok(Number(denied.headers.get('retry-after')) >= 59);
-      assert.equal((await limiter.getKey('127.0.0.1')).totalHits, 2);
+      await takenBackTo(2);
       await limiter.resetKey('127.0.0.1');
       assert.equal((await get('/')).status, 200);
       // The validations of express-rate-limit found no mistake in the store.

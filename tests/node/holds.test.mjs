@@ -11,8 +11,9 @@ import {
 
 import { HOLD_STORES, server } from './hold_stores.mjs';
 import { run } from './run.mjs';
-import { PATIENT } from './servers.mjs';
+import { PATIENT, ready } from './servers.mjs';
 import { newFile } from './shared_files.mjs';
+import { until } from './until.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const INVALID = 'LIMITREE_INVALID_ARGUMENT';
@@ -272,15 +273,20 @@ function arrivesLate(urlOf) {
   });
 
   it('is a StoreError if the store does not answer', async () => {
-    const limiter = made(urlOf(), { timeout: 50 });
-    const held = await limiter.reserve(PATH, { cost: { tokens: 400 } });
+    const store = urlOf();
+    const patient = made(store);
+    const { receipt } = await patient.reserve(PATH, { cost: { tokens: 400 } });
+    const limiter = made(store, { timeout: 50 });
+    await ready(limiter);
     await whileItHangs(async () => {
       for (const call of [() => limiter.reserve(PATH, { cost: { tokens: 1 } }),
-                          () => held.settle(), () => held.extend('1m')]) {
+                          () => limiter.settle(receipt),
+                          () => limiter.extend(receipt, '1m')]) {
         await assert.rejects(call, StoreError);
       }
     });
     await limiter.close();
+    await patient.close();
   });
 
   it('may be held by a store that was late, and is settled there', async () => {
@@ -290,7 +296,7 @@ function arrivesLate(urlOf) {
     assert.deepEqual([held.degraded, held.allowed, held.held],
                      [true, true, 0]);
     await assert.rejects(held.settle({ tokenz: 1 }), { code: INVALID });
-    await held.settle({ tokens: 1 });
+    await until(() => held.settle({ tokens: 1 }).then(() => true, () => false));
     await limiter.close();
   });
 }

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 
 import { Decision, Limiter, LimitreeError, StoreError } from 'limitree';
 
-import { PATIENT, RedisServer } from './servers.mjs';
+import { PATIENT, RedisServer, ready } from './servers.mjs';
 
 const LIMITS = `
 schema:
@@ -263,7 +263,7 @@ describe('a store in trouble', () => {
 
   it('that hangs does not stop the loop', async () => {
     const limiter = made({ timeout: 300 });
-    await limiter.peek(['job']);
+    await ready(limiter);
     let steps = 0;
     const timer = setInterval(() => { ++steps; }, 1);
     await whileItHangs(() => assert.rejects(
@@ -317,10 +317,7 @@ describe('an event loop that is busy', () => {
   for (const [count, ms] of [[10, 600], [1000, 600]]) {
     it(`${count} calls survive pauses of ${ms} ms`, async () => {
       const limiter = made({ timeout: 500 });
-      // On a busy machine the server may need longer to start a connection.
-      while (!await limiter.ping().then(() => true, () => false)) {
-        await sleep(20);
-      }
+      await ready(limiter);
       const { storeErrors } = limiter.stats();
       for (let i = 0; i < 3; ++i) {
         const asked = Array.from({ length: count }, () =>
@@ -388,8 +385,8 @@ describe('the end', () => {
   });
 
   it('waits for calls on other threads', async () => {
-    const limiter = made({ timeout: 300 });
-    await limiter.ping();
+    const limiter = made({ timeout: 1000 });
+    await ready(limiter);
     await whileItHangs(async () => {
       const ping = limiter.ping();
       const peek = limiter.peek(['job']);

@@ -19,19 +19,24 @@ class Node {
   async start(folder) {
     const { LD_PRELOAD, ...env } = process.env;
     for (let tries = 0; tries < 50; ++tries) {
-      // The node also listens on this port + 10,000.
-      this.port = 10_000 + Math.floor(Math.random() * 11_000);
+      // The node also listens on this port + 10,000, below `freePort`.
+      this.port = 10_000 + Math.floor(Math.random() * 6000);
       this.#process = spawn('redis-server', [
         '--port', String(this.port), '--bind', HOST, '--save', '',
         '--cluster-enabled', 'yes', '--cluster-announce-ip', HOST,
         '--cluster-config-file', `${this.port}.conf`, '--dir', folder],
-        { stdio: 'ignore', env, detached: true });
-      if (await this.says('cluster_state:')) return;
+        { stdio: ['ignore', 'pipe', 'ignore'], env, detached: true });
+      // Its own output: if the port was taken, the other node answers there.
+      let log = '';
+      for await (const text of this.#process.stdout) {
+        log += text;
+        if (log.includes('Ready to accept connections')) return;
+      }
     }
     throw new Error('no node of a cluster answers');
   }
 
-  /** Waits until it says all of that; false if its ports were taken. */
+  /** Waits until it says all of that; false if it does not. */
   async says(...words) {
     for (let i = 0; i < 2000 && this.#process.exitCode === null; ++i) {
       const state = await this.command('CLUSTER', 'INFO').catch(() => '');

@@ -11,6 +11,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The timeout of limiters in these tests: long, for a busy machine. */
 export const PATIENT = '5s';
 
+/** Waits until the store answers a limiter whose timeout is short. */
+export async function ready(limiter) {
+  while (!await limiter.ping().then(() => true, () => false)) await sleep(20);
+}
+
 async function answers(path, ping = 'PING\r\n', pong = '+PONG\r\n') {
   const socket = createConnection(path);
   try {

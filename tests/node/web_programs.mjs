@@ -6,14 +6,25 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A port that nobody uses. */
+const PORTS = [26_000, 32_000];
+let next = PORTS[0] + Math.floor(Math.random() * (PORTS[1] - PORTS[0]));
+
+/**
+ * A port that nobody uses, of those that no system gives to a connection: it
+ * is still free when a program has started.
+ */
 export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    if (next === PORTS[1]) [next] = PORTS;
+    const port = next++;
+    const server = createServer().listen(port, '127.0.0.1');
+    const isFree = await once(server, 'listening')
+      .then(() => true, () => false);
+    if (!isFree) continue;
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
 
 /**
