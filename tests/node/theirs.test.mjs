@@ -138,6 +138,17 @@ describe('every middleware', () => {
         })();
     });
 
+    it(`${name}: counts networks in a store of its own`, async () => {
+      const store = new MemoryStore();
+      let last = 0;
+      await withApp({ limit: 2, store, ipv6Subnet: 56,
+                      clientIp: () => `2001:db8:0:${++last}::1` },
+        async (app) => {
+          assert.deepEqual(await app.statuses(3), [200, 200, 429]);
+          assert.equal((await store.get('2001:db8::')).totalHits, 3);
+        })();
+    });
+
     it(`${name}: has a store forget what has failed`, async () => {
       const store = new MemoryStore();
       const options = { limit: 1, windowMs: HOUR, store,

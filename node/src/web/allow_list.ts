@@ -59,9 +59,9 @@ function addressOf(one: unknown): string {
 }
 
 /** The form in which addresses are in the list; a server may add more. */
-export function formOf(address: string): string {
+export function formOf(address: string, prefix = 128): string {
   try {
-    return canonicalIp(address, 128);
+    return canonicalIp(address, prefix);
   } catch {
     return address;  // what the core refuses is nobody's address
   }

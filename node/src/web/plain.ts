@@ -184,7 +184,7 @@ export class Plain<A, B> {
   /** A key as text, addresses in one form. */
   keyOf(key: Segment): string {
     return this.#prefix === undefined ? wellFormed(String(key))
-      : formOf(String(key));
+      : formOf(String(key), this.#prefix);
   }
 
   #checkKey(a: A, key: Segment): void {
