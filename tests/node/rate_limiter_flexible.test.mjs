@@ -132,6 +132,24 @@ describe('RateLimiterMemory', () => {
                          /there are 100 different ones already/);
   });
 
+  it('denies more points than it can count', async () => {
+    const huge = 5_000_000_000;
+    const [limiter, time] = limiterOf({ points: 5 });
+    same(await denialOf(limiter.consume('a', huge)), 0, 10_000, huge, true);
+    time.ms += 9000;
+    assert.equal((await denialOf(limiter.consume('a'))).msBeforeNext, 1000);
+    const [bytes] = limiterOf({ points: 4e9, blockDuration: 60 });
+    await bytes.consume('a', 1e9);
+    await bytes.consume('a', 3e9);
+    same(await denialOf(bytes.consume('a')), 0, 60_000, 4e9 + 1);
+    assert.throws(() => limiterOf({ points: huge }),
+                  /points must be at most 4000000000 in 10 s, is 5000000000/);
+    assert.throws(() => limiterOf({ points: 1_000_001, duration: 0.001 }),
+                  /points must be at most 1000000 in 0.001 s/);
+    bytes.points = huge;
+    await assert.rejects(bytes.consume('a'), /points must be at most/);
+  });
+
   it('spreads actions', async () => {
     const limiter = new RateLimiterMemory({
       points: 10, duration: 1, execEvenly: true, execEvenlyMinDelayMs: 20 });

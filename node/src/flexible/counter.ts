@@ -11,14 +11,19 @@ import { wellFormed, type Path, type PathList } from '../paths.js';
 import { shown } from '../words.js';
 import type { Key } from './result.js';
 
-/** No key uses this many points. */
-const MOST_POINTS = 1_000_000_000;
+/** The most that a limit of the core counts. */
+const MOST_POINTS = 4_000_000_000;
 
 /** A window that does not end, and the longest block: 100 years. */
 const FOREVER_MS = 36_500 * 86_400_000;
 
 /** Windows of other lengths, which callers name. */
 const MOST_WINDOWS = 100;
+
+/** The most points that are told apart in a window; 0: forever. */
+export function mostPoints(windowMs: number): number {
+  return Math.min(MOST_POINTS, (windowMs || FOREVER_MS) * 1_000_000);
+}
 
 /** What is known about a key. */
 export interface Found {
@@ -63,8 +68,8 @@ export class Counter {
   #node(): object {
     return { children: { '*': { children: Object.fromEntries(
       [...this.#windows.keys()].map((ms) => [String(ms), { limits: {
-        count: Math.min(MOST_POINTS, ms * 1_000_000), period: `${ms}ms`,
-        algorithm: 'fixed_window', align: 'first' } }])) } } };
+        count: mostPoints(ms), period: `${ms}ms`, algorithm: 'fixed_window',
+        align: 'first' } }])) } } };
   }
 
   /** The windows of one length are known once this has resolved. */
@@ -103,8 +108,18 @@ export class Counter {
 
   /** Counts points; if the key is blocked, it counts nothing. */
   add(key: Key, points: number, windowMs: number): Promise<Found> {
-    return this.#with(key, windowMs, (window) => this.#limiter.authorizeAll(
-      this.#both(key, window, points), { levels: true })).then(found);
+    return this.#with(key, windowMs, async (window) => {
+      const decision = await this.#limiter.authorizeAll(
+        this.#both(key, window, points), { levels: true });
+      const before = found(decision);
+      if (!decision.levels![0]!.limited || before.blockedMs !== 0) {
+        return before;
+      }
+      // What does not fit into the window fills it.
+      await this.#limiter.spend(window, { cost: points });
+      return { ...await this.read(key, windowMs),
+               consumed: before.consumed + points };
+    });
   }
 
   /** Takes points back; there are never less than none. */

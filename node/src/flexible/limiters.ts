@@ -5,7 +5,7 @@ import { LimitreeError, StoreError } from '../errors.js';
 import type { StoreOptions } from '../limits.js';
 import { shown } from '../words.js';
 import { BlockedKeys } from './blocked_keys.js';
-import { Counter } from './counter.js';
+import { Counter, mostPoints } from './counter.js';
 import { storeOf, type StoreClient } from './store_client.js';
 import {
   RateLimiterCompatibleAbstract, RateLimiterRes, isLimiter } from './result.js';
@@ -174,8 +174,13 @@ class Counted extends RateLimiterAbstract {
     const custom = options?.customDuration;
     const seconds =
       custom !== undefined && custom >= 0 ? custom : this.duration;
-    const ms = Math.round(seconds * 1000);
-    return ms === 0 ? seconds * 1000 : ms;  // 0 is forever, and 0.1 ms is not
+    const whole = Math.round(seconds * 1000);
+    const ms = whole === 0 ? seconds * 1000 : whole;  // 0.1 ms is not forever
+    if (this.points > mostPoints(ms)) {
+      throw new Error(`points must be at most ${mostPoints(ms)} in ` +
+        `${seconds} s, is ${this.points}`);
+    }
+    return ms;
   }
 
   /** Asks the insurance if the store fails. */
