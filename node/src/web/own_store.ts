@@ -102,26 +102,66 @@ function renewed(store: WebStore | OldWebStore): WebStore {
   };
 }
 
+/** The limits of each store, until they are closed. */
+const LIMITS = new WeakMap<object, Map<OwnStore, Counting>>();
+
+/** A plain limit that a store counts. */
+interface Counting {
+  readonly windowMs: number;
+  readonly name: string;
+  /** Whether the program has named it, or it is that of a route. */
+  readonly hasName: boolean;
+  /** The same for all that count in the same buckets. */
+  readonly identity: object;
+}
+
 /** Decides by the counts of a store.  Requests that it denies have counted. */
 export class OwnStore {
+  readonly #given: WebStore | OldWebStore;
   readonly #store: WebStore;
-  readonly #policy: string;
+  readonly #limit: Counting;
+  /** What is before the key of each client, so that names count apart. */
+  readonly #prefix: string;
   readonly #now: () => number;
 
   constructor(
     store: WebStore | OldWebStore,
-    policy: string,
+    limit: Counting,
     now: () => number,
   ) {
+    this.#given = store;
     this.#store = renewed(store);
-    this.#policy = policy;
+    this.#limit = limit;
+    this.#prefix = limit.hasName ? `${limit.name}:` : '';
     this.#now = now;
   }
 
-  /** `options` are those of the middleware, for stores that read more. */
+  /**
+   * `options` are those of the middleware, for stores that read more.  Throws
+   * ConfigError if the store has another limit that this one would change.
+   */
   init(options: {
-    readonly windowMs: number;
     readonly limit?: unknown;
+    readonly logger?: Logger | undefined;
+  }): void {
+    const limits = LIMITS.get(this.#given) ?? new Map<OwnStore, Counting>();
+    const own = this.#limit;
+    for (const { windowMs, hasName, identity } of limits.values()) {
+      if (windowMs !== own.windowMs && this.#given.init !== undefined) {
+        refuse(`an object as store has one window, here of ${windowMs} ms: ` +
+          `${own.name} needs an object of its own`);
+      }
+      if (!hasName && !own.hasName && identity !== own.identity) {
+        refuse('two limits without a name have one object as store: give ' +
+          'each a name, or an object of its own');
+      }
+    }
+    if (limits.size === 0) this.#begin({ ...options, windowMs: own.windowMs });
+    LIMITS.set(this.#given, limits.set(this, own));
+  }
+
+  #begin(options: {
+    readonly windowMs: number;
     readonly logger?: Logger | undefined;
   }): void {
     const begun: unknown = this.#store.init?.(options);
@@ -134,7 +174,8 @@ export class OwnStore {
 
   async count(asked: Asked): Promise<Counted> {
     const { key, windowMs, limit } = asked;
-    const hits = await this.#store.increment(key, windowMs, limit);
+    const hits =
+      await this.#store.increment(this.#prefix + key, windowMs, limit);
     return this.#counted(asked, checkHits(hits), hits.totalHits > limit);
   }
 
@@ -144,7 +185,8 @@ export class OwnStore {
     if (typeof this.#store.get !== 'function') {
       refuse('the store cannot be read: it has no get()');
     }
-    const hits = await this.#store.get(key, windowMs, limit);
+    const hits =
+      await this.#store.get(this.#prefix + key, windowMs, limit);
     return hits && this.#counted(asked, checkHits(hits),
                                  hits.totalHits >= limit);
   }
@@ -162,19 +204,22 @@ export class OwnStore {
     return {
       hits: totalHits,
       decision: decisionOf({
-        policy: this.#policy, limit, limited, cost: 1, windowMs, resetMs,
-        remaining: Math.max(0, limit - totalHits) }) };
+        policy: `${this.#limit.name}:*`, limit, limited, cost: 1, windowMs,
+        resetMs, remaining: Math.max(0, limit - totalHits) }) };
   }
 
   async undo(key: string): Promise<void> {
-    await this.#store.decrement(key);
+    await this.#store.decrement(this.#prefix + key);
   }
 
   async reset(key: string): Promise<void> {
-    await this.#store.resetKey(key);
+    await this.#store.resetKey(this.#prefix + key);
   }
 
+  /** Ends the store, unless other limits use it. */
   async close(): Promise<void> {
+    const limits = LIMITS.get(this.#given);
+    if (!limits?.delete(this) || limits.size > 0) return;
     await this.#store.shutdown?.();
   }
 }

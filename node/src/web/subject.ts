@@ -12,7 +12,7 @@ import type { WebOptions } from './options.js';
 import { OwnStore, checkStore, isStore } from './own_store.js';
 import type { Paths } from './paths.js';
 import { whyNoAddress } from './peer.js';
-import { Penalties } from './penalties.js';
+import { Penalties, banOf } from './penalties.js';
 import { Plain, type Exempt } from './plain.js';
 import { namedTree, takeName } from './plain_names.js';
 import { PlainTree } from './plain_tree.js';
@@ -112,17 +112,17 @@ export function plainSubject<A, B>(
       : (a: A) => clientIp(framework.requestOf(a)!),
     whyNoAddress: whyNot, takesKey: framework.takesKey === true };
   const { tree, close } = treeFor(own, options);
+  const hasName = options.name !== undefined || name !== undefined;
   let plain: Plain<A, B>;
   let penalties: Penalties | undefined;
   try {
     plain = new Plain(tree, options, ways, name);
-    if (isStore(options.store)) return ownSubject(plain, options);
+    if (isStore(options.store)) return ownSubject(plain, options, hasName);
     penalties = Penalties.of(plain, tree, options);
   } catch (error) {
     void close();
     throw error;
   }
-  const hasName = options.name !== undefined || name !== undefined;
   const free = hasName ? undefined : takeName(tree, options, plain.name);
   return { get limiter() {
              try {
@@ -145,6 +145,7 @@ export function plainSubject<A, B>(
 function ownSubject<A, B>(
   plain: Plain<A, B>,
   options: WebOptions<A, B>,
+  hasName: boolean,
 ): Subject<A, B> {
   const { store, clock = () => Date.now(), reserve = false, cost = 1,
           shadowMode = false } = options;
@@ -158,11 +159,12 @@ function ownSubject<A, B>(
     refuse('a store of its own counts requests one by one: it cannot have ' +
       (cost === 1 ? 'reserve' : 'cost'));
   }
-  const own =
-    new OwnStore(store, `${plain.name}:*`, () => wholeMs(clock()));
-  own.init({ ...options, limit: options.limit ?? options.max,
-             windowMs: plain.windowMs ?? 60_000 });
-  return { limiter: undefined as never, plain, own, identity: plain.identity,
+  banOf(options);
+  const { name, identity, windowMs = 60_000 } = plain;
+  const own = new OwnStore(store, { name, hasName, identity, windowMs },
+                           () => wholeMs(clock()));
+  own.init({ ...options, limit: options.limit ?? options.max });
+  return { limiter: undefined as never, plain, own, identity,
            pathOf: (a, b) => plain.path(a, b), close: () => own.close() };
 }
 
