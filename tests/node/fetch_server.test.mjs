@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 
-import { ConfigError, Limiter } from 'limitree';
+import { ConfigError, Limiter, Reservation } from 'limitree';
 import { clientIp, rateLimit } from 'limitree/fetch';
 import { rateLimit as limitHono } from 'limitree/hono';
 
@@ -163,6 +163,71 @@ describe('what a response says', () => {
     await until(async () => await held() === 17);
     await limiter.close();
   });
+});
+
+describe('a hold of some time', () => {
+  const apps = {
+    fetch: (options, serve) => rateLimit(options).wrap(serve),
+    hono(options, serve) {
+      const app = new Hono();
+      app.use(limitHono(options));
+      app.get('*', serve);
+      return (request) => app.fetch(request);
+    },
+  };
+  for (const [name, of] of Object.entries(apps)) {
+    it(`lasts as long as the response, by ${name}`, async (t) => {
+      let now = 1.7e12;
+      const limiter = new Limiter({ clock: () => now, limits: { schema: {
+        job: { limits: { concurrent: 1, hold: '10m' } } } } });
+      const isFree = async () =>
+        (await limiter.peek(['job'], { cost: 0 })).remaining === 1;
+      const extend = t.mock.method(Reservation.prototype, 'extend').mock;
+      const going = new AbortController();
+      const serve = of(
+        { limiter, path: () => ['job'], reserve: '40ms' },
+        () => new Response(new ReadableStream()));
+      const ask = (init) => serve(new Request(URL, init));
+      const extended = async () => {
+        const count = extend.callCount();
+        await until(() => extend.callCount() > count);
+        await extend.calls.at(-1).result;
+      };
+      const first = await ask();
+      for (let i = 0; i < 3; ++i) {
+        now += 30;
+        await extended();
+        assert.equal((await ask()).status, 429);
+      }
+      await first.body.cancel();
+      await until(isFree);
+      // Nobody reads the body, and the client has gone.
+      await ask({ signal: going.signal });
+      await extended();
+      going.abort();
+      now += 40;
+      assert.equal(await isFree(), true);
+      const count = extend.callCount();
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      assert.equal(extend.callCount(), count);
+      await limiter.close();
+    });
+
+    it(`ends by itself when the request is lost, by ${name}`, async (t) => {
+      const limiter = new Limiter({ limits: { schema: {
+        job: { limits: { concurrent: 1, hold: '10m' } } } } });
+      const extend = t.mock.method(Reservation.prototype, 'extend').mock;
+      const serve = of({ limiter, path: () => ['job'], reserve: '40ms' },
+                       () => new Response(new ReadableStream()));
+      await serve(new Request(URL));
+      await until(() => extend.callCount() > 0);
+      await until(async () => {
+        global.gc();
+        return (await limiter.peek(['job'], { cost: 0 })).remaining === 1;
+      });
+      await limiter.close();
+    });
+  }
 });
 
 describe('the client', () => {

@@ -69,17 +69,14 @@ export class Afterwards<A extends object, B> {
     // What was charged is not given back if the connection breaks.
     const socket = reservation && this.#server.requestOf(a)?.socket;
     const stop = whenEnded(response, socket, (wasSent) => {
-      info.stopWatching?.();
       void this.end(info, a, b, wasSent, response);
     });
-    if (stop === undefined || reservation === undefined) return;
+    if (reservation === undefined) return;
     if (response !== undefined) keepHeaders(response);
-    const timer = this.#renewing(reservation);
-    info.stopWatching = () => {
-      stop();
-      clearInterval(timer);
-    };
-    whenOver(reservation, info.stopWatching);
+    const over = stopper(stop, this.#renewing(reservation, new WeakRef(a)));
+    info.stopWatching = over;
+    whenOver(reservation, over);
+    this.#server.signalOf?.(a)?.addEventListener('abort', over, { once: true });
   }
 
   /** Whether the end of the response can change anything. */
@@ -89,12 +86,19 @@ export class Afterwards<A extends object, B> {
     return reservation === undefined ? this.#refunds : isOpen(reservation);
   }
 
-  /** Extends the hold when half of it has passed. */
-  #renewing(reservation: Reservation): NodeJS.Timeout | undefined {
+  /**
+   * Extends the hold when half of it has passed, as long as somebody has the
+   * request: without a connection, nobody else may tell that it has ended.
+   */
+  #renewing(
+    reservation: Reservation,
+    request: WeakRef<A>,
+  ): NodeJS.Timeout | undefined {
     const hold = this.#hold;
     if (hold === undefined) return undefined;
     const half = holdOf(hold) / 2e6;
     const timer = setInterval(() => {
+      if (request.deref() === undefined) return clearInterval(timer);
       reservation.extend(hold).then((count) => {
         if (count === 0) clearInterval(timer);
       }, (error) => this.#fail('not extended', error));
@@ -111,6 +115,7 @@ export class Afterwards<A extends object, B> {
     wasSent: boolean,
     response: Answer | undefined,
   ): Promise<void> {
+    info.stopWatching?.();
     const run = this.#end(info, a, b, wasSent, response)
       .catch((error) => this.#fail('not settled', error))
       .finally(() => this.#running.delete(run));
@@ -224,6 +229,17 @@ export class Afterwards<A extends object, B> {
   #warn(code: WarningCode, message: string): void {
     silently(() => warnSeldom(code, message, this.#options.logger));
   }
+}
+
+/** Ends both; holds nothing else, so not the request. */
+function stopper(
+  stop: (() => void) | undefined,
+  timer: NodeJS.Timeout | undefined,
+): () => void {
+  return () => {
+    stop?.();
+    clearInterval(timer);
+  };
 }
 
 /** Runs what a logger may throw in: nobody could catch it. */
