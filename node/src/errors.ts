@@ -102,3 +102,14 @@ export function makeError(
 export function invalidArgument(message: string): LimitreeError {
   return new LimitreeError('LIMITREE_INVALID_ARGUMENT', message);
 }
+
+/** Whether the store has done it; rejects with errors of others. */
+export async function isDone(change: Promise<unknown>): Promise<boolean> {
+  try {
+    await change;
+    return true;
+  } catch (error) {
+    if (error instanceof StoreError) return false;
+    throw error;
+  }
+}

@@ -14,7 +14,7 @@ import type * as Crypto from 'node:crypto';
 
 import { crypto } from './builtins.js';
 import type { Decision } from './decision.js';
-import { LimitreeError, StoreError, invalidArgument } from './errors.js';
+import { LimitreeError, invalidArgument, isDone } from './errors.js';
 import type { Limiter } from './limiter.js';
 import { wellFormed, type Path } from './paths.js';
 import { checkNames, shown } from './words.js';
@@ -95,17 +95,6 @@ export class Attempt {
     await Promise.all((isForgotten ? others : this.#paths)
       .map((path) => isDone(this.#limiter.refund(path))));
     return this.#token();
-  }
-}
-
-/** Whether the store has done it. */
-async function isDone(change: Promise<unknown>): Promise<boolean> {
-  try {
-    await change;
-    return true;
-  } catch (error) {
-    if (error instanceof StoreError) return false;
-    throw error;
   }
 }
 

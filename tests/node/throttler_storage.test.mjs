@@ -94,7 +94,12 @@ describe('the counts', () => {
     const { storage, count } = timed({ store, logger });
     assert.equal((await count('a', 1)).isBlocked, false);
     assert.equal((await count('a', 1)).isBlocked, true);
+    assert.equal((await count('a', 1, 60_000)).timeToBlockExpire, 60);
+    assert.equal((await count('a', 1, 60_000)).timeToBlockExpire, 60);
     await storage.onApplicationShutdown();
+    const denying = timed({ store, logger, onStoreError: 'deny' });
+    assert.equal((await denying.count('a', 9, 60_000)).timeToBlockExpire, 1);
+    await denying.storage.onApplicationShutdown();
     const raising = timed({ store, logger, onStoreError: 'raise' });
     await assert.rejects(raising.count('a', 1, 5000),
                          { status: 503, message: 'Service Unavailable' });

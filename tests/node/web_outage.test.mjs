@@ -9,9 +9,11 @@ import express from 'express';
 import { rateLimit as theirs } from 'express-rate-limit';
 import fastify from 'fastify';
 
+import { Limiter } from 'limitree';
 import { rateLimit } from 'limitree/express';
 import { LimitreeStore } from 'limitree/express-rate-limit';
 import limitree from 'limitree/fastify';
+import { rateLimit as limitFetch } from 'limitree/fetch';
 
 import { PATIENT, RedisServer } from './servers.mjs';
 
@@ -145,5 +147,60 @@ describe('without a logger, the warnings of the process have it, once', () => {
               () => app.close()];
     };
     assert.match(await warningOf(start, { store }), /127\.0\.0\.1:1.* fails/);
+  });
+});
+
+describe('a client that goes on while the store is away', () => {
+  const GONE = { windowMs: '1h', keyGenerator: () => 'somebody',
+                 validate: false, logger: { warn() {} },
+                 store: 'redis+unix:///nowhere/redis.sock' };
+
+  /** The statuses of requests, and how many clients were banned. */
+  async function answers(count, options) {
+    let banned = 0;
+    const limited = limitFetch({ ...GONE, ...options,
+                                 onBanReach: () => { ++banned; } });
+    const serve = limited.wrap(() => new Response('hello'));
+    const found = [];
+    for (let i = 0; i < count; ++i) {
+      found.push((await serve(new Request('http://here/'))).status);
+    }
+    await limited.close();
+    return [found, banned];
+  }
+
+  it('is not banned because of the outage', async () => {
+    for (const more of [{ ban: 0 }, { ban: 1 },
+                        { ban: 1, continueExceeding: true }]) {
+      assert.deepEqual(
+        await answers(4, { limit: 9, onStoreError: 'deny', ...more }),
+        [[429, 429, 429, 429], 0]);
+    }
+  });
+
+  it('is limited, and banned, by this process', async () => {
+    for (const more of [{ continueExceeding: true },
+                        { exponentialBackoff: true }]) {
+      assert.deepEqual(await answers(3, { limit: 1, ...more }),
+                       [[200, 429, 429], 0]);
+    }
+    assert.deepEqual(
+      await answers(3, { limit: 1, ban: 1, continueExceeding: true }),
+      [[200, 429, 403], 1]);
+    assert.deepEqual(await answers(
+      2, { limit: 1, continueExceeding: true, passOnStoreError: false }),
+      [[503, 503], 0]);
+  });
+
+  it('is denied if only its block fails', async (t) => {
+    const limiter = new Limiter({ limits: 'schema: {job: {limits: 1/h}}',
+                                  store: GONE.store });
+    const error = await limiter.ping().catch((one) => one);
+    await limiter.close();
+    t.mock.method(Limiter.prototype, 'block', async () => { throw error; });
+    const options = { limit: 1, store: 'memory://', continueExceeding: true };
+    assert.deepEqual(await answers(3, options), [[200, 429, 429], 0]);
+    assert.deepEqual(await answers(2, { ...options, onStoreError: 'raise' }),
+                     [[200, 503], 0]);
   });
 });

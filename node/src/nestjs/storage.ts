@@ -3,6 +3,7 @@
 
 import { checkLimiterStore } from '../client.js';
 import type { Clock } from '../clock.js';
+import { isDone } from '../errors.js';
 import type { StoreOptions } from '../limits.js';
 import { wellFormed, type Path } from '../paths.js';
 import { forFramework } from '../web/answer.js';
@@ -130,19 +131,22 @@ export class LimitreeThrottlerStorage {
       return { totalHits: used, isBlocked: false, timeToBlockExpire: 0,
                timeToExpire: seconds(decision.bindingResetAfterMs) };
     }
-    if (blockDuration <= 0) return blocked(hit.limit, decision.retryAfterMs);
+    if (blockDuration <= 0 || decision.source === 'deny') {
+      return blocked(hit.limit, decision.retryAfterMs);
+    }
     const { limiter } = this.#tree;
     const cost = Math.min(blockDuration, LONGEST_MS);
     await limiter.spend([BLOCKED, hit.key], { cost });
-    // Whoever comes back after that begins anew.
-    await limiter.reset(path as Path, { leaf: true });
+    // Whoever comes back after that begins anew.  What a store that fails
+    // could not forget wears off.
+    await isDone(limiter.reset(path as Path, { leaf: true }));
     return blocked(hit.limit, cost);
   }
 
   async #blockedMs(key: string): Promise<number> {
-    const { resetAfterMs } =
+    const { resetAfterMs, source } =
       await this.#tree.limiter.peek([BLOCKED, key], { cost: 0 });
-    return resetAfterMs;
+    return source === 'deny' ? 0 : resetAfterMs;  // then nobody knows
   }
 
   /** Ends the connections; NestJS calls it. */

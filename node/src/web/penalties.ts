@@ -3,12 +3,13 @@
 // denials.
 
 import type { Decision } from '../decision.js';
+import { isDone } from '../errors.js';
 import type { Limiter } from '../limiter.js';
 import { denialOf } from '../made_decision.js';
 import type { Path, Segment } from '../paths.js';
 import { shown } from '../words.js';
 import { refuse } from './refuse.js';
-import type { WebOptions } from './options.js';
+import { webStoreOptionsOf, type WebOptions } from './options.js';
 import type { Plain } from './plain.js';
 import { durationOf } from './plain_node.js';
 import type { PlainTree } from './plain_tree.js';
@@ -38,6 +39,8 @@ export class Penalties {
   readonly #doubles: boolean;
   readonly #blocks: boolean;
   readonly #longestMs: number;
+  /** Whether a store that fails is an error. */
+  readonly #raises: boolean;
 
   /** Undefined if the options have none. */
   static of<A, B>(
@@ -59,6 +62,7 @@ export class Penalties {
     const { windowMs } = plain;
     this.#plain = plain;
     this.#ban = banOf(options);
+    this.#raises = webStoreOptionsOf(options).onStoreError === 'raise';
     this.#doubles = exponentialBackoff && !continueExceeding;
     this.#blocks = continueExceeding || exponentialBackoff;
     this.#longestMs = this.#doubles || windowMs === undefined
@@ -98,7 +102,7 @@ export class Penalties {
     const { key, windowMs, limit } = this.#plain.asked(path);
     if (!this.#blocks) return undefined;
     const before = await limiter.peek([this.#blocked, key], LEVELS);
-    return !before.limited ? undefined
+    return !before.limited || before.degraded ? undefined
       : denialOf(policyOf(before), limit, windowMs, before.retryAfterMs);
   }
 
@@ -112,13 +116,24 @@ export class Penalties {
     const blocked = [this.#blocked, key];
     const before = this.#blocks
       ? await limiter.peek(blocked, LEVELS) : undefined;
-    const leftMs = before?.limited === true ? before.retryAfterMs : 0;
+    // While the store is away, nobody knows who is blocked.
+    const knows = before?.degraded === false;
+    const leftMs = knows && before.limited ? before.retryAfterMs : 0;
     const decision = leftMs > 0 ? undefined : await ask();
-    if (decision?.limited === false) return { decision, isBanned: false };
+    // What an outage denies is no client's fault.
+    if (decision?.limited === false || decision?.source === 'deny') {
+      return { decision, isBanned: false };
+    }
     const isBanned = await this.#bans(limiter, key);
-    if (before === undefined) return { decision: decision!, isBanned };
+    if (!knows) return { decision: decision!, isBanned };
     const resetMs = this.#next(leftMs, windowMs);
-    if (resetMs > leftMs) await limiter.block(blocked, resetMs);
+    if (resetMs > leftMs) {
+      const blocking = limiter.block(blocked, resetMs);
+      if (this.#raises) await blocking;
+      else if (!await isDone(blocking) && decision !== undefined) {
+        return { decision, isBanned };
+      }
+    }
     return { isBanned, decision: denialOf(
       policyOf(before), limit, windowMs, resetMs) };
   }
@@ -133,7 +148,8 @@ export class Penalties {
   /** Counts a denial. */
   async #bans(limiter: Limiter, key: Segment): Promise<boolean> {
     if (this.#ban <= 0) return this.#ban === 0;
-    return (await limiter.authorize([this.#denied, key])).limited;
+    const { limited, source } = await limiter.authorize([this.#denied, key]);
+    return limited && source !== 'deny';
   }
 }
 
