@@ -253,6 +253,28 @@ describe('the client', () => {
     });
   }
 
+  it('is a network of as many bits as is said', async () => {
+    const statuses = async (options) => {
+      const limited = rateLimit({ limit: 1, validate: false, ...options });
+      const found = [];
+      for (const end of ['0::1', '0::1', '0::2', '1::1']) {
+        const where = { remoteAddr: { hostname: `2001:db8:0:${end}` } };
+        found.push((await limited(new Request(URL), where))?.status ?? 200);
+      }
+      await limited.close();
+      return found;
+    };
+    assert.deepEqual(await statuses({}), [200, 429, 429, 200]);
+    for (const ipv6Subnet of [128, false]) {
+      assert.deepEqual(await statuses({ ipv6Subnet }), [200, 429, 200, 200]);
+    }
+    assert.deepEqual(await statuses({ ipv6Subnet: 48 }), [200, 429, 429, 429]);
+    assert.deepEqual(await statuses({ allowList: ['2001:db8:0:0::1'] }),
+                     [200, 200, 200, 200]);
+    assert.deepEqual(await statuses({ allowList: ['2001:db8::2'] }),
+                     [200, 429, 200, 200]);
+  });
+
   it('may be told by a proxy', async () => {
     const limited = rateLimit({
       limit: 5, clientIp: clientIp({ trustedHops: 1 }) });

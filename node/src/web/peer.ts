@@ -16,7 +16,8 @@ function peerOf(request: IpRequest | undefined): Peer | undefined {
   return request?.socket as Peer | undefined;
 }
 
-const peer = clientIp();
+// Whole addresses: the limit knows how many bits are one client.
+const peer = clientIp({ ipv6Prefix: 128 });
 
 /** The address at the other end of a connection, if there is one. */
 export function ipOfPeer(request: IpRequest | undefined): string | undefined {
