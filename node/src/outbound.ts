@@ -20,7 +20,7 @@ export interface LimitFetchOptions {
   readonly maxWait?: number | string | undefined;
   /** The most calls to a host that wait.  Default 1000. */
   readonly maxQueue?: number | undefined;
-  /** Sends the requests.  Default: the global `fetch`. */
+  /** Sends the requests, by the arguments of each call.  Default: `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
 
@@ -69,7 +69,10 @@ export function limitFetch(options: LimitFetchOptions): typeof fetch {
   const pauses = new RetryAfter();
 
   return async (input, init) => {
-    const request = new Request(input, init);
+    // Another fetch, such as that of undici, takes no Request of this class.
+    const isOwn = options.fetch !== undefined && !(input instanceof Request);
+    const request =
+      new Request(input, isOwn ? { ...init, body: null } : init);
     const { host } = new URL(request.url);
     const { signal } = request;
     const deadline = performance.now() + maxMs;
@@ -87,7 +90,7 @@ export function limitFetch(options: LimitFetchOptions): typeof fetch {
     if (decision.limited) {
       return denialOf(decision.problem(), decision.retryAfterMs / 1000);
     }
-    const response = await send(request);
+    const response = await (isOwn ? send(input, init) : send(request));
     pauses.read(host, response);
     return response;
   };

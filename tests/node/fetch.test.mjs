@@ -91,6 +91,33 @@ describe('limitFetch', () => {
     });
   });
 
+  it('may send by another fetch', async () => {
+    const calls = [];
+    const body = new ReadableStream({ start(controller) {
+      controller.enqueue(new TextEncoder().encode('hello'));
+      controller.close();
+    } });
+    // As that of undici, which has a class Request of its own.
+    const other = async (input, init) => {
+      calls.push([String(input), init?.method]);
+      assert.ok(!(input instanceof Request));
+      return new Response(init?.body);
+    };
+    const fetch = limitFetch({ limit: 1, windowMs: '1h', maxWait: 0,
+                               path: ({ url }) => ['host', url],
+                               fetch: other });
+    const url = 'http://here/';
+    const answer = await fetch(url, { method: 'POST', body, duplex: 'half' });
+    assert.equal(await answer.text(), 'hello');
+    await fetch(new URL('/a', url));
+    assert.equal((await fetch(url)).status, 429);
+    assert.deepEqual(calls, [[url, 'POST'], [`${url}a`, undefined]]);
+    const request = new Request(`${url}b`);
+    const seen = limitFetch({ limit: 1, fetch: async (one) =>
+      new Response(one.url) });
+    assert.equal(await (await seen(request)).text(), request.url);
+  });
+
   it('says what is wrong', () => {
     for (const [options, message] of [
       [{}, /limit must be a whole number greater than 0, is undefined/],
