@@ -40,7 +40,7 @@ Napi::Array to_array(Napi::Env env, const limitree_descriptor_status& status) {
 
 }  // namespace
 
-EnvoyCall::EnvoyCall(const Napi::CallbackInfo& info) : promise_(info.Env()) {
+EnvoyCall::EnvoyCall(const Napi::CallbackInfo& info) {
   const auto descriptors = info[1].As<Napi::Array>();
   request_.domain = keep(info[0]);
   for (std::uint32_t i = 0; i < descriptors.Length(); ++i) {
@@ -119,12 +119,17 @@ Napi::Array EnvoyCall::answer(Napi::Env env) const {
   return out;
 }
 
+Napi::Promise EnvoyCall::begin(Napi::Env env) {
+  return promise_.emplace(env).Promise();
+}
+
 void EnvoyCall::settle(const Environment& environment,
                        const Answer& outcome) const {
+  if (!promise_) return;  // JavaScript had no memory for it
   if (outcome.status >= 0) {
-    promise_.Resolve(answer(environment.env()));
+    promise_->Resolve(answer(environment.env()));
   } else {
-    promise_.Reject(
+    promise_->Reject(
         environment.error_value(outcome.error.value_or(out_of_memory())));
   }
 }

@@ -6,6 +6,7 @@
 #include <napi.h>
 
 #include <deque>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,15 +37,16 @@ class EnvoyCall {
   // statuses.
   Napi::Array answer(Napi::Env env) const;
 
-  // Tells the outcome of a pending request.
+  // The promise of a pending request, which settle() takes the outcome to.  One
+  // that is never settled would stay in memory.
+  Napi::Promise begin(Napi::Env env);
   void settle(const Environment& environment, const Answer& outcome) const;
-  Napi::Promise promise() const { return promise_.Promise(); }
 
  private:
   limitree_str keep(const Napi::Value& text);
   void add(const Napi::Array& descriptor);
 
-  const Napi::Promise::Deferred promise_;
+  std::optional<Napi::Promise::Deferred> promise_;
   std::deque<std::string> texts_;
   std::vector<std::vector<limitree_entry>> entries_;
   std::vector<limitree_descriptor> list_;

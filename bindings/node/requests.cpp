@@ -205,7 +205,7 @@ Napi::Value should_rate_limit(Native& native, const Napi::CallbackInfo& info) {
   if (status == LIMITREE_PENDING) {
     (void)pending.release();  // until its delivery
     native.send_soon();
-    return call.promise();
+    return call.begin(info.Env());
   }
   if (native.is_remote()) native.end_request();
   if (status < 0) throw Error::from(status, error);

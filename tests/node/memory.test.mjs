@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, it } from 'node:test';
+import { getHeapStatistics } from 'node:v8';
 
 import { Limiter } from 'limitree';
 
@@ -56,6 +57,26 @@ it('in memory, with levels, errors and headers', async () => {
       await limiter.authorize(['user', null]).catch(() => {});
     }
   });
+  await limiter.close();
+});
+
+it('for Envoy', async () => {
+  const limiter = new Limiter({ descriptors: 'domain: d\ndescriptors: ' +
+    '[{key: k, rate_limit: {unit: day, requests_per_unit: 5}}]' });
+  const handles = () => getHeapStatistics().used_global_handles_size;
+  const all = [{ k: 'v' }];
+  let before = 0;
+  await leaks(2, async () => {
+    before ||= handles();
+    for (let i = 0; i < 2000; ++i) {
+      await limiter.shouldRateLimit('d', all);
+      if (i % 10 !== 0) continue;
+      await limiter.peekDescriptors('d', all);
+      await limiter.resetDescriptors('d', all);
+      await limiter.shouldRateLimit('', all).catch(() => {});
+    }
+  });
+  assert.ok(handles() - before < 20_000, `${handles() - before} bytes`);
   await limiter.close();
 });
 
