@@ -203,7 +203,6 @@ Napi::Object functions_of(Napi::Env env,
   };
   add_raw("decide", decide);
   add_raw("start", start);
-  add_raw("reset", reset);
   add_raw("explain", explain);
   add("reload", if_open<reload<&Engine::reload>>);
   add("reloadDescriptors", if_open<reload<&Engine::reload_descriptors>>);

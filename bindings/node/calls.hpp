@@ -23,10 +23,6 @@ napi_value decide(napi_env env, napi_callback_info info);
 // comes later; JavaScript's deliver() then gets it.  Returns a receipt at once.
 napi_value start(napi_env env, napi_callback_info info);
 
-// reset(...segments): forgets buckets, or blocks, as the cost in the array
-// says. Returns a promise if a store has to be asked, else nothing.
-napi_value reset(napi_env env, napi_callback_info info);
-
 // explain(...segments): a text.
 napi_value explain(napi_env env, napi_callback_info info);
 

@@ -31,14 +31,17 @@ enum Input : std::size_t {
   kInputSize
 };
 
-// Operations about reservations, beside LIMITREE_AUTHORIZE ...  From kSettle on
+// Operations beside LIMITREE_AUTHORIZE ...
+inline constexpr std::int32_t kForget = 7;  // kCost says what
+
+// About reservations.  From kSettle on
 // the only segment is a receipt, and kCost may be LIMITREE_AS_HELD.
 inline constexpr std::int32_t kReserve = 8;
 inline constexpr std::int32_t kSettle = 9;
 inline constexpr std::int32_t kCancel = 10;
 inline constexpr std::int32_t kExtend = 11;
 
-// What reset() forgets, in kCost.
+// What kForget forgets, in kCost.
 inline constexpr std::int32_t kLastNode = 0;   // buckets of the last node
 inline constexpr std::int32_t kWholePath = 1;  // of all
 inline constexpr std::int32_t kUnblock = 2;

@@ -1,8 +1,8 @@
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "calls.hpp"
@@ -29,10 +29,36 @@ void write(const Request& request, const limitree_decision& decision,
   write_decision(decision, levels, &request.native->policies(), to);
 }
 
+// Forgets, or blocks, as kCost says.  The decision means nothing.
+limitree_status forget(const Request& request, const Room& room,
+                       limitree_error** error) {
+  limitree_limiter* const limiter = request.limiter();
+  const limitree_str* const path = request.segments.data();
+  const std::size_t size = request.segments.size();
+  const auto ns = static_cast<std::int64_t>(request.numbers[kHoldNs]);
+  const bool waits = room.pending == nullptr;
+  *room.decision = {};
+  if (request.cost == kBlock) {
+    return waits ? limitree_block(limiter, path, size, ns, error)
+                 : limitree_block_async(limiter, path, size, ns, room.pending,
+                                        error);
+  }
+  if (request.cost == kUnblock) {
+    return waits ? limitree_unblock(limiter, path, size, error)
+                 : limitree_unblock_async(limiter, path, size, room.pending,
+                                          error);
+  }
+  const std::int32_t leaf = request.cost == kLastNode ? 1 : 0;
+  return waits ? limitree_reset(limiter, path, size, leaf, error)
+               : limitree_reset_async(limiter, path, size, leaf, room.pending,
+                                      error);
+}
+
 // Asks about a request of any form.  *receipt becomes that of a reservation,
 // which JavaScript gets.
 limitree_status ask(const Request& request, const Room& room,
                     napi_value* receipt, limitree_error** error) {
+  if (request.operation == kForget) return forget(request, room, error);
   if (request.operation >= kReserve) {
     return ask_for_hold(request, room, receipt, error);
   }
@@ -53,7 +79,7 @@ limitree_status ask(const Request& request, const Room& room,
 napi_value decide(const Request& request) {
   limitree_decision decision;
   if (request.has_one_path() && request.flags == 0 &&
-      request.operation < kReserve) {
+      request.operation < kForget) {
     const Segments& path = request.segments;
     check(kFunctions[static_cast<std::size_t>(request.operation)],
           request.limiter(), path.data(), path.size(), request.cost, &decision);
@@ -109,44 +135,6 @@ napi_value start(const Request& request) {
   return receipt;
 }
 
-// What reset() does, by kCost.
-limitree_status forget(std::int64_t what, limitree_limiter* limiter,
-                       const limitree_str* path, std::size_t size,
-                       std::int64_t duration_ns, limitree_error** error) {
-  if (what == kBlock) {
-    return limitree_block(limiter, path, size, duration_ns, error);
-  }
-  if (what == kUnblock) return limitree_unblock(limiter, path, size, error);
-  return limitree_reset(limiter, path, size, what == kLastNode ? 1 : 0, error);
-}
-
-napi_value reset(const Request& request) {
-  const Segments& path = request.segments;
-  const std::int64_t what = request.cost;
-  const auto ns = static_cast<std::int64_t>(request.numbers[kHoldNs]);
-  if (!request.native->is_remote()) {
-    check([&](limitree_error** error) {
-      return forget(what, request.limiter(), path.data(), path.size(), ns,
-                    error);
-    });
-    return nullptr;
-  }
-  // The segments must outlive this call.
-  std::vector<std::string> copy;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    copy.emplace_back(to_view(path.data()[i]));
-  }
-  return run_in_pool(*request.native,
-                     [copy = std::move(copy), what, ns](Engine& engine) {
-                       const std::vector<limitree_str> segments = to_path(copy);
-                       check([&](limitree_error** error) {
-                         return forget(what, engine.get(), segments.data(),
-                                       segments.size(), ns, error);
-                       });
-                       return 0;
-                     });
-}
-
 napi_value explain(const Request& request) {
   const Native& native = *request.native;
   const Segments& path = request.segments;
@@ -182,10 +170,6 @@ napi_value decide(napi_env env, napi_callback_info info) {
 
 napi_value start(napi_env env, napi_callback_info info) {
   return guarded<start>(env, info);
-}
-
-napi_value reset(napi_env env, napi_callback_info info) {
-  return guarded<reset>(env, info);
 }
 
 napi_value explain(napi_env env, napi_callback_info info) {

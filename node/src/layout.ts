@@ -66,6 +66,9 @@ export const PEEK = 1;
 export const SPEND = 2;
 export const REFUND = 3;
 
+/** Forgets, or blocks: COST says what. */
+export const FORGET = 7;
+
 /** Operations about reservations.  From SETTLE on, the only segment is a
  * receipt, and COST may be AS_HELD. */
 export const RESERVE = 8;
@@ -74,7 +77,7 @@ export const CANCEL = 10;
 export const EXTEND = 11;
 export const AS_HELD = -1;
 
-/** What a reset forgets, in COST. */
+/** What FORGET forgets, in COST. */
 export const LAST_NODE = 0;
 export const WHOLE_PATH = 1;
 export const UNBLOCK = 2;

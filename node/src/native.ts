@@ -42,7 +42,6 @@ export interface Functions {
   /** These return the receipt of a reservation. */
   decide(...segments: unknown[]): string | undefined;
   start(...segments: unknown[]): string | undefined;
-  reset(...segments: unknown[]): Promise<number> | undefined;
   explain(...segments: unknown[]): string;
   reload(limits: string[]): Promise<number>;
   reloadDescriptors(files: string[]): Promise<number>;

@@ -270,12 +270,11 @@ export class Requests {
   }
 
   /** Forgets buckets, as `what` says: at.LAST_NODE ...; or blocks. */
-  async reset(path: Path, what: number, durationNs = 0): Promise<void> {
-    checkArray(path, 'path');
-    const segments = [...path];
-    this.#write(at.AUTHORIZE, { cost: what }, at.ONE_PATH);
-    numbers[at.HOLD_NS] = durationNs;
-    await this.wait(this.#native.reset(...segments));
+  reset(path: Path, what: number, holdNs = 0): Promise<void> {
+    const options = { cost: what, levels: false };
+    return this.later(
+      () => ({ ...callOfPath(at.FORGET, path, options), holdNs }),
+      () => undefined);
   }
 
   /** Which limits lie on a path, as text for people. */

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFile, execFileSync } from 'node:child_process';
+import { stat } from 'node:fs/promises';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -270,6 +271,28 @@ describe('a store in trouble', () => {
       limiter.authorize(['job']), { code: 'LIMITREE_STORE_TIMEOUT' }));
     clearInterval(timer);
     assert.ok(steps > 20, `${steps} steps`);
+    await limiter.close();
+  });
+
+  it('that hangs does not stop file systems, whatever waits', async () => {
+    const limiter = made({ timeout: '30s', limits: { schema: { a: {
+      limits: [{ block: true }, { count: 1, period: '1h' }] } } } });
+    await limiter.ping();
+    let answered = 0;
+    const calls = await whileItHangs(async () => {
+      const all = Array.from({ length: 4 }, () => [
+        limiter.block(['a'], '1d'), limiter.unblock(['a']),
+        limiter.reset(['a'])]).flat();
+      for (const call of all) call.finally(() => { ++answered; });
+      await stat('.');  // by one of the few threads for such calls
+      assert.equal(answered, 0);
+      return all;
+    });
+    await Promise.all(calls);
+    await limiter.block(['a'], '1d');
+    assert.ok((await limiter.peek(['a'])).limited);
+    await limiter.unblock(['a']);
+    assert.ok((await limiter.peek(['a'])).allowed);
     await limiter.close();
   });
 
