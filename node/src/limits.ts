@@ -228,7 +228,10 @@ export interface StoreOptions {
   /** Whether to repeat denials of the store without asking it. */
   readonly denyCache?: boolean | undefined;
   readonly denyCacheSize?: number | undefined;
-  /** How much later than they have to denied callers are told to come back. */
+  /**
+   * How much later than they have to denied callers are told to come back:
+   * milliseconds, or a text such as `"10s"`.
+   */
   readonly retrySpread?: number | string | undefined;
   /** Which stores this process takes leases from. */
   readonly leases?: 'remote' | 'always' | 'off' | undefined;
@@ -349,7 +352,7 @@ export function textOfOptions(options: object): string[] {
 }
 
 /** The options for which a number is milliseconds. */
-const DURATIONS = ['timeout', 'connectTimeout'];
+const DURATIONS = ['timeout', 'connectTimeout', 'retrySpread'];
 
 /**
  * Refuses a number as text: the core takes it as seconds, but a number is

@@ -72,4 +72,20 @@ describe('retrySpread', () => {
               String(places));
     await limiter.close();
   });
+
+  it('is milliseconds if it is a number', async () => {
+    const limiter = new Limiter({
+      limits: LIMITS, retrySpread: 500, clock: () => 1_750_000_000_000 });
+    await limiter.authorize(['plain']);
+    const later = [];
+    for (let i = 0; i < 100; ++i) {
+      const { retryAfterMs } = await limiter.authorize(['plain']);
+      later.push(retryAfterMs - HOUR_MS);
+    }
+    assert.ok(Math.max(...later) > 400 && Math.max(...later) <= 500);
+    await limiter.close();
+    await new Limiter({ limits: LIMITS, retrySpread: 0 }).close();
+    assert.throws(() => new Limiter({ limits: LIMITS, retrySpread: '500' }),
+                  /retrySpread must have a unit if it is a text: say "500ms"/);
+  });
 });
