@@ -6,6 +6,7 @@ import type { Hits, WebStore } from './web/own_store.js';
 
 /** A store of @fastify/rate-limit as one of express-rate-limit. */
 export class FastifyStore implements WebStore {
+  readonly takesOptions = true;
   readonly #store: FastifyStoreObject;
 
   constructor(store: FastifyStoreObject) {

@@ -289,6 +289,8 @@ describe('the options', () => {
       [hourly('1'), /limit must be a whole number .*, is the text "1"/],
       [[{ limit: 1, ttl: 0.5 }], /windowMs must be a whole number/],
       [{ path: () => ['a'] }, /give the module limiter or limits/],
+      [{ limiter: {}, limits: 'schema: {a: {limits: 1/s}}' },
+       /limiter has its limits: limits cannot be given as well/],
     ]) await assert.rejects(begin(options), message);
     await assert.rejects(begin({}, { one: [Limit({ limit: 0 })] }),
                          /limit must be a whole number greater than 0/);

@@ -280,6 +280,13 @@ describe('every middleware', () => {
       [{ store: { ...OWN, init: 'x' } }, /the object has no init\(\)/],
       [{ store: { incr() {}, decrement() {} } }, /has no resetKey\(\)/],
       [{ store: new MemoryStore(), cost: 2 }, /it cannot have cost/],
+      [{ store: OWN, continueExceeding: true },
+       /continueExceeding is for stores of limitree: an object as store/],
+      [{ store: OWN, exponentialBackoff: true }, /exponentialBackoff is for/],
+      [{ store: OWN, algorithm: 'gcra' }, /algorithm is for stores of lim/],
+      [{ store: OWN, onStoreError: 'allow' }, /onStoreError is for stores/],
+      [{ store: OWN, timeout: '1s' }, /timeout is for stores of limitree/],
+      [{ store: OWN, ban: 1.5 }, /ban must be a whole number/],
       [{ limit: undefined, limits: 'schema: {a: {limits: 1/s}}',
          path: () => ['a'], ban: 1 }, /ban cannot be given together/],
     ]) {
@@ -421,6 +428,7 @@ describe('limitree/fastify', () => {
     }
     await using(appWith({
       max: 2, timeWindow: '1 minute', store: Store, ban: 0, skipOnError: true,
+      continueExceeding: true, nameSpace: 'mine', algorithm: 'gcra',
       keyGenerator: (request) => request.headers.who ?? 'somebody',
     }, { '/own': { max: 1 } }), async ({ get }) => {
       assert.deepEqual(await get.statuses(3), [200, 200, 403]);
@@ -428,6 +436,8 @@ describe('limitree/fastify', () => {
       assert.deepEqual(await get.statuses(4, '/', { who: 'broken' }),
                        [200, 200, 200, 200]);
     });
+    assert.deepEqual([made[0].continueExceeding, made[0].prefix],
+                     [true, 'mine']);
     assert.deepEqual(made.map(({ max, timeWindow, routeInfo }) =>
       [max, timeWindow, routeInfo?.url]),
     // A GET route has one for HEAD.

@@ -401,6 +401,9 @@ for (const [name, start] of Object.entries(STARTS)) {
         [{ limits: TREE, path: userOf, limit: 5 }, /cannot be given together/],
         [{ limits: 'schema: {a: 1}', path: userOf }, /limits:1/],
         [{ limiter: {}, path: userOf }, /limiter must be a Limiter/],
+        [{ limiter: { authorizeSync() {} }, path: userOf,
+           passOnStoreError: true },
+         /passOnStoreError cannot be given together with limiter/],
       ]) {
         await assert.rejects(async () => {
           const app = await start(options);

@@ -135,6 +135,9 @@ export function readModule(given: LimitModuleOptions): {
   const { throttlers, ...others } =
     given as { readonly throttlers?: unknown } & LimitOptions;
   const { name, ...common } = named(others);
+  if (common.limiter !== undefined && common.limits !== undefined) {
+    refuse('limiter has its limits: limits cannot be given as well');
+  }
   if (throttlers === undefined) {
     const { limit, path } = common;
     const isOne = limit !== undefined || path !== undefined;

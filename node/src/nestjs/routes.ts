@@ -167,7 +167,8 @@ export class Routes {
       refuse('path leads through a tree of limits: give the module limiter ' +
         'or limits');
     }
-    const { limits: _, limiter: __, clock: ___, ...others } = options;
+    const { limits: _, limiter: __, clock: ___, passOnStoreError: ____,
+            ...others } = options;
     const store = new Set(Object.keys(storeOptionsOf(others)));
     const rest = Object.fromEntries(Object.entries(others).filter(
       ([one]) => !store.has(one)));

@@ -33,6 +33,8 @@ export interface WebStore {
   resetAll?(): Maybe<void>;
   localKeys?: boolean;
   prefix?: string;
+  /** @internal It was made by options that have no effect elsewhere. */
+  readonly takesOptions?: true;
 }
 
 /** The older form of such a store, which counts with a callback. */

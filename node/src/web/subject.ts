@@ -159,6 +159,7 @@ function ownSubject<A, B>(
     refuse('a store of its own counts requests one by one: it cannot have ' +
       (cost === 1 ? 'reserve' : 'cost'));
   }
+  if (store.takesOptions !== true) checkOwn(options);
   banOf(options);
   const { name, identity, windowMs = 60_000 } = plain;
   const own = new OwnStore(store, { name, hasName, identity, windowMs },
@@ -167,6 +168,19 @@ function ownSubject<A, B>(
   return { limiter: undefined as never, plain, own, identity,
            pathOf: (a, b) => plain.path(a, b), close: () => own.close() };
 }
+
+/** Refuses what an object that counts does not do. */
+function checkOwn(options: WebOptions<never, never>): void {
+  const { algorithm = 'fixed_window' } = options;
+  const wrong = [...WAYS, ...Object.keys(storeOptionsOf(options))]
+    .find((name) => (options as Record<string, unknown>)[name]);
+  if (wrong === undefined && algorithm === 'fixed_window') return;
+  refuse(`${wrong ?? 'algorithm'} is for stores of limitree: an object as ` +
+    'store counts in windows, and fails as it likes');
+}
+
+/** The ways in which only limitree's stores treat denied clients. */
+const WAYS: readonly string[] = ['continueExceeding', 'exponentialBackoff'];
 
 function treeFor(own: PlainTree, options: WebOptions<never, never>) {
   return options.name === undefined || !own.hasLimiter
@@ -201,7 +215,8 @@ function checkTree(options: WebOptions<never, never>): void {
       '(request) => ["ip", request.ip]');
   }
   const others = limiter === undefined ? PLAIN
-    : [...PLAIN, 'clock', ...Object.keys(storeOptionsOf(options))];
+    : [...PLAIN, 'clock', 'passOnStoreError',
+       ...Object.keys(storeOptionsOf(options))];
   const given: Record<string, unknown> = { ...options };
   for (const name of others) {
     if (given[name] === undefined) continue;
