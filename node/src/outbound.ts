@@ -60,7 +60,7 @@ function denialOf(body: object, seconds: number): Response {
 export function limitFetch(options: LimitFetchOptions): typeof fetch {
   checkNames(options, NAMES, '{limit: 10}');
   const limiter = limiterOf(options);
-  const { path: pathOf, maxQueue, fetch: send = fetch } = options;
+  const { path: pathOf, maxQueue = 1000, fetch: send = fetch } = options;
   for (const [name, one] of Object.entries({ path: pathOf, fetch: send })) {
     if (one === undefined || typeof one === 'function') continue;
     throw new ConfigError([`${name} must be a function, is ${shown(one)}`]);
@@ -78,12 +78,12 @@ export function limitFetch(options: LimitFetchOptions): typeof fetch {
     const deadline = performance.now() + maxMs;
     const leftMs = () => Math.max(0, deadline - performance.now());
     for (let ms = pauses.msOf(host); ms > 0; ms = pauses.msOf(host)) {
-      if (ms > leftMs()) {
+      if (ms > leftMs() || pauses.sleeping(host) >= maxQueue) {
         return denialOf({
           type: 'about:blank', title: 'Too Many Requests', status: 429,
           detail: `${host} has asked to wait` }, ms / 1000);
       }
-      await pauses.sleep(ms, signal);
+      await pauses.sleep(host, ms, signal);
     }
     const decision = await limiter.wait(pathOf?.(request) ?? ['host', host], {
       maxWait: leftMs(), maxQueue, signal });

@@ -16,6 +16,8 @@ function msOfHeader(text: string | null): number {
 export class RetryAfter {
   /** When each host may be asked again, by performance.now(). */
   readonly #until = new Map<string, number>();
+  /** How many wait for each. */
+  readonly #sleeping = new Map<string, number>();
 
   /** How long to leave the host alone. */
   msOf(host: string): number {
@@ -40,15 +42,24 @@ export class RetryAfter {
     this.#until.delete(oldest!);
   }
 
-  sleep(ms: number, signal: AbortSignal): Promise<void> {
+  /** How many sleep until the host may be asked. */
+  sleeping(host: string): number {
+    return this.#sleeping.get(host) ?? 0;
+  }
+
+  sleep(host: string, ms: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
         reject(signal.reason as Error);
         return;
       }
+      this.#sleeping.set(host, this.sleeping(host) + 1);
       const end = () => {
         clearTimeout(timer);
         signal.removeEventListener('abort', end);
+        const others = this.sleeping(host) - 1;
+        if (others > 0) this.#sleeping.set(host, others);
+        else this.#sleeping.delete(host);
         if (signal.aborted) reject(signal.reason as Error);
         else resolve();
       };

@@ -32,7 +32,8 @@ type Ask = (
 interface Waiting {
   readonly cost: Cost | undefined;
   readonly deadline: number;
-  readonly mayWait: boolean;
+  /** How many may wait, this one included. */
+  readonly maxQueue: number;
   /** Called once; whoever is gone is passed over. */
   readonly end: (answer: Decision | undefined, error?: unknown) => void;
   isGone: boolean;
@@ -52,6 +53,8 @@ interface Line {
   waiting: number;
   /** The last denial, for those who cannot wait. */
   denial: Decision | undefined;
+  /** Whether those who came before there was a denial have been counted. */
+  isBounded: boolean;
   /** Ends the pause of the line. */
   wake: (() => void) | undefined;
 }
@@ -103,7 +106,9 @@ export class Lines {
   ): Promise<Decision> {
     let line = this.#lines.get(key);
     const isNew = line === undefined;
-    line ??= { path, callers: [], waiting: 0, denial: undefined,
+    // Callers may use their array again.
+    line ??= { path: Array.isArray(path) ? [...path] : path, callers: [],
+               waiting: 0, denial: undefined, isBounded: false,
                wake: undefined };
     const joined = line;
     const promise = new Promise<Decision>((resolve, reject) => {
@@ -114,8 +119,8 @@ export class Lines {
         signal?.removeEventListener('abort', onAbort);
       };
       const one: Waiting = {
-        cost, deadline: performance.now() + maxMs, isGone: false,
-        mayWait: maxQueue > 0,
+        cost: copyOf(cost), deadline: performance.now() + maxMs, maxQueue,
+        isGone: false,
         end(answer, error) {
           if (one.isGone) return;
           leave();
@@ -173,8 +178,9 @@ export class Lines {
       // Not retryAfterMs, which may be spread: callers in line are already.
       const { limited, nextAfterMs } = decision;
       if (limited) line.denial = decision;
-      if (limited && one.mayWait &&
+      if (limited && one.maxQueue > 0 &&
           performance.now() + nextAfterMs <= one.deadline) {
+        bound(line, decision);
         return nextAfterMs;
       }
       one.end(decision);
@@ -182,6 +188,23 @@ export class Lines {
       one.end(undefined, error);
     }
     return undefined;
+  }
+}
+
+/** The units of a cost may be changed by whoever waits. */
+function copyOf(cost: Cost | undefined): Cost | undefined {
+  return typeof cost === 'object' && cost !== null ? { ...cost } : cost;
+}
+
+/** Denies those who came when nobody had to wait, and are too many now. */
+function bound(line: Line, denial: Decision): void {
+  if (line.isBounded) return;
+  line.isBounded = true;
+  let before = 0;
+  for (const one of line.callers) {
+    if (one.isGone) continue;
+    if (before < one.maxQueue) ++before;
+    else one.end(denial);
   }
 }
 

@@ -118,6 +118,31 @@ describe('limitFetch', () => {
     assert.equal(await (await seen(request)).text(), request.url);
   });
 
+  it('does not let many wait for a server that asks for it', async () => {
+    const going = new AbortController();
+    const { signal } = going;
+    const calls = [];
+    const fetch = limitFetch({
+      limit: 100, maxQueue: 2, maxWait: '1h', fetch: async (url) => {
+        calls.push(url);
+        return new Response('', { status: 429,
+                                  headers: { 'Retry-After': '600' } });
+      } });
+    await fetch('http://here/');
+    const waits = [1, 2].map(() => fetch('http://here/', { signal }));
+    const denied = await fetch('http://here/');
+    assert.equal(denied.headers.get('retry-after'), '600');
+    assert.equal(calls.length, 1);
+    await fetch('http://there/');
+    going.abort(new Error('enough'));
+    for (const one of waits) await assert.rejects(one, /enough/);
+    // There is room again.
+    const next = new AbortController();
+    const last = fetch('http://here/', { signal: next.signal });
+    next.abort(new Error('enough'));
+    await assert.rejects(last, /enough/);
+  });
+
   it('says what is wrong', () => {
     for (const [options, message] of [
       [{}, /limit must be a whole number greater than 0, is undefined/],

@@ -60,6 +60,42 @@ describe('wait', () => {
     });
   });
 
+  it('is bounded for those who come together, too', async () => {
+    await using_(limiterOf({ count: 3, period: '1h' }), async (limiter) => {
+      const path = ['user', 'alex'];
+      let ended = 0;
+      const all = Array.from({ length: 50 }, (_, i) =>
+        limiter.wait(path, { maxWait: '2h', maxQueue: i < 40 ? 2 : 4 })
+          .finally(() => { ++ended; }));
+      const of = (from, to) => Promise.all(all.slice(from, to).map(
+        (one) => one.then(({ allowed }) => allowed)));
+      assert.deepEqual(await of(0, 3), [true, true, true]);
+      assert.deepEqual(await of(5, 40), Array(35).fill(false));
+      assert.deepEqual(await of(42, 50), Array(8).fill(false));
+      assert.equal(ended, 46);
+      await limiter.close();
+      for (const i of [3, 4, 40, 41]) {
+        await assert.rejects(all[i], { code: 'LIMITREE_CANCELLED' });
+      }
+    });
+  });
+
+  it('charges for whom it was called', async () => {
+    const limits = { count: 1, period: '100ms', burst: 3 };
+    await using_(limiterOf(limits), async (limiter) => {
+      const leftOf = async (user) =>
+        (await limiter.peek(['user', user], { cost: 0 })).remaining;
+      const [path, cost] = [['user', 'alex'], { request: 3 }];
+      await limiter.wait(path, { cost: 3 });
+      const waits = limiter.wait(path, { cost });
+      path[1] = 'bob';
+      cost.request = 1;
+      const { allowed, remaining } = await waits;
+      assert.deepEqual([allowed, remaining], [true, 0]);
+      assert.equal(await leftOf('bob'), 3);
+    });
+  });
+
   it('may be left', async () => {
     await using_(limiterOf({ count: 1, period: '1h' }), async (limiter) => {
       const path = ['user', 'alex'];
