@@ -171,7 +171,13 @@ export function rateLimit<B = unknown>(
       await finish(request, new Response(null, { status: FAILED }));
       throw error;
     }
-    return finish(request, response);
+    try {
+      return await finish(request, response);
+    } catch (error) {  // it is no response, or its body is taken
+      const info = infos.get(request);
+      if (info?.reservation !== undefined) await gate.giveBack(info);
+      throw error;
+    }
   };
   const infoOf = (request: Request) => infos.get(request);
   return Object.assign(limited, gate.controls, { finish, wrap, infoOf });

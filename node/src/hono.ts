@@ -141,11 +141,16 @@ export function rateLimit(options: HonoOptions): RateLimit {
     } else {
       await goOn(next, info);
     }
-    addHeaders(context.res, answers.headersOf(info),
-               (name, value) => context.header(name, value));
-    // On other servers, and in tests without one.
-    if (nodeOf(context.env).incoming === undefined && !isFree(info)) {
-      await finish(context, info);
+    try {
+      addHeaders(context.res, answers.headersOf(info),
+                 (name, value) => context.header(name, value));
+      // On other servers, and in tests without one.
+      if (nodeOf(context.env).incoming === undefined && !isFree(info)) {
+        await finish(context, info);
+      }
+    } catch (error) {  // the body is taken
+      if (info.reservation !== undefined) await gate.giveBack(info);
+      throw error;
     }
     return undefined;
   };

@@ -176,6 +176,25 @@ describe('a hold of some time', () => {
     },
   };
   for (const [name, of] of Object.entries(apps)) {
+    it(`ends with a response that cannot be sent, by ${name}`, async () => {
+      const limiter = new Limiter({ limits: { schema: {
+        job: { limits: { concurrent: 1, hold: '10m' } } } } });
+      const taken = () => {
+        const response = new Response('hello');
+        response.body.getReader();
+        return response;
+      };
+      const answers = name === 'hono' ? [taken, hello]
+        : [taken, () => undefined, hello];
+      const serve = of({ limiter, path: () => ['job'], reserve: true },
+                       () => answers.shift()());
+      const statusOf = () => serve(new Request(URL)).then(
+        ({ status }) => status, () => 500);
+      while (answers.length > 1) assert.equal(await statusOf(), 500);
+      assert.equal(await statusOf(), 200);
+      await limiter.close();
+    });
+
     it(`lasts as long as the response, by ${name}`, async (t) => {
       let now = 1.7e12;
       const limiter = new Limiter({ clock: () => now, limits: { schema: {
