@@ -141,12 +141,8 @@ export function limitMessages<S extends Socket = Socket>(
         return;
       }
       close(INTERNAL_ERROR, 'internal error');
-      try {
-        warnSeldom('LIMITREE_REQUEST_FAILED',
-                   `a message failed: ${textOf(error)}`, logger);
-      } catch {
-        // The logger has failed: there is nobody to tell.
-      }
+      warnSeldom('LIMITREE_REQUEST_FAILED',
+                 `a message failed: ${textOf(error)}`, logger);
     }
 
     /** Runs `onMessage`, and then settles what the message costs. */

@@ -255,8 +255,9 @@ describe('node:http', () => {
 });
 
 it('http: an error without a text is answered with 500, too', async () => {
+  forgetWarnings();
   const limited = limitHttp({
-    limit: 5, logger: { warn() {} },
+    limit: 5, logger: { warn() { throw new Error('no disk'); } },
     keyGenerator() { throw Object.create(null); } });
   const server = createServer((request, response) =>
     limited(request, response)).listen(0, '127.0.0.1');

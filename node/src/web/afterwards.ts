@@ -215,7 +215,11 @@ export class Afterwards<A extends object, B> {
   /** Logs what could not be done. */
   #fail(what: string, error: unknown): void {
     if (error instanceof StoreError) {
-      silently(() => this.#decider.logFailure());
+      try {
+        this.#decider.logFailure();
+      } catch {
+        // The logger has failed: there is nobody to tell.
+      }
     }
     if (what === 'not given back') {
       this.#warn('LIMITREE_REFUND_FAILED',
@@ -227,7 +231,7 @@ export class Afterwards<A extends object, B> {
   }
 
   #warn(code: WarningCode, message: string): void {
-    silently(() => warnSeldom(code, message, this.#options.logger));
+    warnSeldom(code, message, this.#options.logger);
   }
 }
 
@@ -240,15 +244,6 @@ function stopper(
     stop?.();
     clearInterval(timer);
   };
-}
-
-/** Runs what a logger may throw in: nobody could catch it. */
-function silently(run: () => void): void {
-  try {
-    run();
-  } catch {
-    // There is nobody to tell.
-  }
 }
 
 /** Whether the core has refused an argument. */

@@ -50,7 +50,8 @@ const SELDOM_MS = 10_000;
 
 /**
  * Warns of what any request may cause: once in ten seconds for each code, with
- * the number of those in between, so that clients cannot fill the log.
+ * the number of those in between, so that clients cannot fill the log.  Never
+ * throws: where requests are handled, nobody could catch what a logger throws.
  */
 export function warnSeldom(
   code: WarningCode,
@@ -64,8 +65,12 @@ export function warnSeldom(
     return;
   }
   SELDOM.set(code, { at: now, more: 0 });
-  warn(code, last === undefined || last.more === 0 ? message
-    : `${message} (and ${last.more} more before)`, logger);
+  try {
+    warn(code, last === undefined || last.more === 0 ? message
+      : `${message} (and ${last.more} more before)`, logger);
+  } catch {
+    // There is nobody to tell.
+  }
 }
 
 const SAID = new Set<string>();
