@@ -225,6 +225,11 @@ export function checkLimiterStore(store: unknown): void {
   checkClientStore(store);
 }
 
+/** Native code keeps the function, which must not keep what is native. */
+function wakerOf(sender: WeakRef<Sender>): () => void {
+  return () => sender.deref()?.soon();
+}
+
 /** Reads the options of a store, which may be one with a client. */
 export function readStore(options: { readonly store?: unknown }): Store {
   const { store } = options;
@@ -237,6 +242,6 @@ export function readStore(options: { readonly store?: unknown }): Store {
   const sender = new Sender((store as ClientStore).client);
   return { texts: textOfOptions({ ...options, store: undefined }),
            store: shownStore(store as ClientStore),
-           client: [sender.flags, sender.soon],
+           client: [sender.flags, wakerOf(new WeakRef(sender))],
            bind: (opened) => sender.bind(opened) };
 }

@@ -15,6 +15,7 @@ import { CLIENT_STORES, ioredis, server } from './client_stores.mjs';
 import { RedisCluster } from './redis_cluster.mjs';
 import { run } from './run.mjs';
 import { PATIENT } from './servers.mjs';
+import { until } from './until.mjs';
 
 const limits = { schema: {
   user: { children: { '*': { limits: [99, 1, 3600] } } },
@@ -144,6 +145,26 @@ describe('clients of a cluster', async () => {
       (client.destroy ?? client.disconnect).call(client);
     });
   }
+});
+
+it('a limiter that nobody holds goes, and leaves its client', async () => {
+  let gone = 0;
+  const registry = new FinalizationRegistry(() => { ++gone; });
+  const ask = async () => {
+    const client = fake((...words) => ioredis.call(...words));
+    registry.register(client);
+    const limiter = made(client);
+    return Promise.all([limiter.peek(['job']), limiter.ping()]);
+  };
+  for (let i = 0; i < 10; ++i) {
+    const asked = ask();
+    globalThis.gc();
+    await asked;
+  }
+  await until(() => {
+    globalThis.gc();
+    return gone > 0;
+  });
 });
 
 it('a client without its cluster', async () => {
