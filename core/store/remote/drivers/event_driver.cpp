@@ -73,15 +73,19 @@ void EventDriver::read(bool always) {
   if (!always && timers_.next() > now_) return;
   std::array<Poller::Ready, 64> ready;
   std::size_t count = 0;
+  std::size_t seen = 0;
   do {
     count = poller_->poll(ready);
+    seen += count;
     for (std::size_t i = 0; i < count; ++i) {
       auto* const link = static_cast<Link*>(ready[i].owner);
       if (link == nullptr) continue;  // it was woken
       link->connection.run(now_);
       touch(link);
     }
-  } while (count == ready.size());
+    // What stays ready, as a new connection that can be written to, comes again
+    // after all others; besides links there are the wake-up and the timer.
+  } while (count == ready.size() && seen < links_.size() + 2);
 }
 
 void EventDriver::add(std::unique_ptr<AsyncTask>* task, Duration time) {

@@ -21,7 +21,8 @@ using Fate = Outcome::Fate;
 
 class Call final : public AsyncTask {
  public:
-  explicit Call(const std::string& text) : echo(text) {}
+  explicit Call(const std::string& text, Target to = {})
+      : echo(text, std::move(to)) {}
   Task* task() override { return &echo; }
 
   EchoTask echo;
@@ -48,8 +49,9 @@ struct Host {
 
   Call* start(const std::string& text) { return start(text, {}); }
 
-  Call* start(const std::string& text, std::vector<Duration> pauses) {
-    auto call = std::make_unique<Call>(text);
+  Call* start(const std::string& text, std::vector<Duration> pauses,
+              Target to = {}) {
+    auto call = std::make_unique<Call>(text, std::move(to));
     Call* const started = call.get();
     call->echo.pauses = std::move(pauses);
     loop->start(std::move(call), settings.timeout);
@@ -147,6 +149,20 @@ TEST(Loop, WritesOnceForOneTurn) {
   for (int i = 0; i < 100; ++i) host.start(std::to_string(i));
   ASSERT_TRUE(host.run_until(101));
   EXPECT_LE(reads() - before, 8);
+}
+
+// More connections than a poll tells of, which all become ready to be written
+// to: each address of the loopback network is a server.
+TEST(Loop, ConnectsToManyServersAtOnce) {
+  const RedisServer server({.config = {"bind 0.0.0.0", "protected-mode no"}});
+  Host host(server.port(), 20s);
+  for (int i = 1; i <= 200; ++i) {
+    Endpoint one = local(server.port());
+    one.host = "127.0.0." + std::to_string(i);
+    host.start(one.host, {}, {.endpoint = std::move(one)});
+  }
+  ASSERT_TRUE(host.run_until(200, 20s));
+  EXPECT_EQ(host.right(), 200);
 }
 
 TEST(Loop, StartsFromWithinTheAnswer) {
