@@ -23,10 +23,15 @@ local up = nano > 0 and now + 1 or now
 )";
 
 // For several requests, of which one that fails must not end the others.
+// Servers before 7.0 put the place in the script before an error.
 inline constexpr std::string_view kDecideSeveral = R"(
 local replies = {}
 for i = 1, #KEYS, <families> do
-  replies[#replies + 1] = decide(<arguments>)
+  local ok, reply = pcall(decide, <arguments>)
+  if not ok and type(reply) ~= 'table' then
+    reply = {err = match(reply, '^@user_script: ?%d+: %-?(.*)') or reply}
+  end
+  replies[#replies + 1] = reply
 end
 return replies
 )";

@@ -10,6 +10,7 @@
 #include "base/time.hpp"
 #include "core/store/redis/redis_server.hpp"
 #include "core/store/redis/script_store.hpp"
+#include "store/redis/common/error_reply.hpp"
 
 namespace limitree::redis::script_server_test {
 namespace {
@@ -100,6 +101,43 @@ TEST_P(ScriptOnServer, WritesNothingUnlessItCharges) {
     ASSERT_TRUE(request.decide(&store_).ok());
   }
   EXPECT_EQ(changes(), before);
+}
+
+// One request of a call for several finds no memory: the others are decided.
+TEST(ScriptForSeveral, OneThatFailsEndsNoOther) {
+  const RedisServer server({.config = {"maxmemory-policy noeviction"}});
+  ScriptStore store(server);
+  const Limit limit = limit_of(std::chrono::hours(1), 1);
+  Scripts scripts;  // others may have filled that of the process
+  Call calls[3];
+  std::string keys;
+  for (int i = 0; i < 3; ++i) {
+    const std::string name = std::to_string(i);
+    Plan plan(Operation::kAuthorize);
+    plan.segments.emplace_back(name, Kind::kCaller);
+    plan.add_level(&limit, 0u, 1u, 1);
+    if (i != 1) {
+      ASSERT_TRUE(store.decide(&plan).ok());
+    }
+    const std::vector<std::uint32_t> levels = {0};
+    ASSERT_TRUE(
+        calls[i].encode(plan, levels, ScriptStore::kPrefix, {}, &scripts).ok());
+    keys += calls[i].joinable().keys;
+  }
+  server.cli({"CONFIG", "SET", "maxmemory", "1"});
+  std::string command;
+  append_array(6, &command);
+  append_word("EVAL", &command);
+  append_word(calls[0].joinable().script->text, &command);
+  append_word(std::int64_t{3}, &command);
+  const Reply reply = store.send(command + keys);
+  ASSERT_EQ(reply->type, REDIS_REPLY_ARRAY) << reply->str;
+  ASSERT_EQ(reply->elements, 3U);
+  EXPECT_EQ(reply->element[0]->str[0], '-') << "denied";
+  EXPECT_EQ(reply->element[1]->type, REDIS_REPLY_ERROR);
+  EXPECT_EQ(failure_of(reply->element[1]->str), Failure::kOom)
+      << reply->element[1]->str;
+  EXPECT_EQ(reply->element[2]->str[0], '-');
 }
 
 // A level that does not fit keeps the others from being charged.
