@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <forward_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -181,6 +182,11 @@ struct Plan {
   // by callers that know it before they ask a store, and by a store that
   // decides in several calls.
   bool denied = false;
+
+  // Of a kRefund: gives back what a charge of that instant has left, by the
+  // clock of the store.  What time has given back already stays gone, so that
+  // no more is admitted than without the charge.  Set by such a store.
+  std::optional<Instant> charged_at;
 
   // Whether a caller at a limit was forgotten to make room for this request.
   // Set by a store that is full of such callers.

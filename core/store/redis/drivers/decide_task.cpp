@@ -107,7 +107,10 @@ Task::Step DecideTask::send(Operation operation, LevelSet levels,
                             const Place& place) {
   plan_->operation = operation;
   plan_->denied = denied_ && any_joint(levels);
+  const bool takes_back = following_up_ && operation == Operation::kRefund;
+  if (takes_back) plan_->charged_at = groups_[group_].at;
   Status status = call_.encode(*plan_, levels, settings_.prefix, now_);
+  plan_->charged_at.reset();
   plan_->operation = operation_;
   if (!status.ok()) return fail(std::move(status), true);
   retry_.begin(place);
@@ -134,7 +137,7 @@ Task::Step DecideTask::answered(Outcome outcome) {
 bool DecideTask::accepts(const Outcome& outcome) {
   if (following_up_) return true;
   return Call::read_reply(redis_reply(outcome), plan_,
-                          levels_of(groups_[group_]), &charged_, &usages_)
+                          levels_of(groups_[group_]), &charged_, &usages_, &at_)
       .ok();
 }
 
@@ -161,6 +164,7 @@ Task::Step DecideTask::decided() {
     denied_ |= denies(group);
     group.allowed = !denied_;
     group.charged = charged_ && !denied_;
+    group.at = at_;
   }
   return decide_group();
 }

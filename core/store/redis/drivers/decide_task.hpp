@@ -5,8 +5,9 @@
 // denies, those after it are not charged and those before it get back what they
 // were charged, except levels that are charged whatever others say: see Charge.
 // What they hold is cancelled: settled with a cost of 0.
-// So the admitted total never exceeds a limit: what was charged for a moment
-// can deny another request, but not admit one.  Where no slot depends on
+// So the admitted total never exceeds a limit: what was charged can deny
+// another request, but not admit one.  What time may have given back by then
+// is not given back again: Plan::charged_at.  Where no slot depends on
 // another, a driver of event loops asks all of them at the same time.
 //
 // Limits of a second that are kept elsewhere are one more slot, or several in a
@@ -67,6 +68,7 @@ class DecideTask final : public Task {
     std::uint32_t count;
     bool allowed = false;  // and all before it: it has counted no denial
     bool charged = false;  // may hold charges that are void if another denies
+    Instant at{};          // when it was asked, by the clock of its server
   };
   // In this order.
   enum class FollowUp : std::uint8_t { kRefund, kCancel, kCount };
@@ -94,6 +96,7 @@ class DecideTask final : public Task {
   InlineVector<Group, 1> groups_;
   std::size_t group_ = 0;      // the one under way
   bool charged_ = false;       // by the call under way
+  Instant at_{};               // its instant
   bool denied_ = false;        // by one of the groups so far, or by the caller
   bool following_up_ = false;  // the call under way does
   FollowUp follow_up_ = FollowUp::kCount;  // of groups_[group_], the last one

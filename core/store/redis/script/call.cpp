@@ -236,7 +236,7 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   eval_.clear();
   evalsha_.clear();
   words_ = 3 + families.members().size() + (now.has_value() ? 3 : 0) +
-           (families.any_holds(plan) ? 1 : 0) +
+           (families.any_holds(plan) ? 1 : 0) + (plan.charged_at ? 1 : 0) +
            (takes_lease(plan, layout)
                 ? lease_arguments(families.levels().size(), layout)
                 : 0) +
@@ -249,6 +249,10 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   key_count_ = families.members().size();
   if (now.has_value()) append_clock(*now, &evalsha_);
   if (families.any_holds(plan)) append_id(plan.reservation.id, &evalsha_);
+  if (plan.charged_at) {
+    append_word(micros_of(*plan.charged_at + kMicrosecond - Duration(1)),
+                &evalsha_);
+  }
   if (takes_lease(plan, layout)) {
     append_word(std::min(plan.lease.most, kMaxLeased), &evalsha_);
     append_word(plan.lease.parts, &evalsha_);
@@ -279,7 +283,7 @@ std::string_view Call::eval() const {
 }
 
 Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
-                        bool* charged, Usages* usages) {
+                        bool* charged, Usages* usages, Instant* ran_at) {
   if (reply.type != REDIS_REPLY_STRING || reply.str == nullptr) {
     return not_ours();
   }
@@ -320,6 +324,7 @@ Status Call::read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
   }
   plan->lease = lease;
   *charged = has_charged;
+  if (ran_at != nullptr) *ran_at = now;
   return {};
 }
 

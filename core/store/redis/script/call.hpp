@@ -61,12 +61,14 @@ class Call {
   Joinable joinable() const;
 
   // Sets level.debt of `levels`, as it was before the call, or level.usage,
-  // plan->lease.granted, and *charged to whether the script charged anything.
+  // plan->lease.granted, and *charged to whether the script charged anything,
+  // *ran_at to when it ran.
   // kStoreProtocol, and nothing can be judged, if it is not such a reply.
   // REQUIRES: *usages has a place for each level of the plan, and outlives
   // their judgement; it may be null if all of `levels` are plain.
   static Status read_reply(const redisReply& reply, Plan* plan, LevelSet levels,
-                           bool* charged, Usages* usages = nullptr);
+                           bool* charged, Usages* usages = nullptr,
+                           Instant* ran_at = nullptr);
 
  private:
   std::string evalsha_;

@@ -51,6 +51,7 @@ void write_signature(const Plan& plan, const Families& families,
   out->push_back(static_cast<char>(callers_clock));
   out->push_back(static_cast<char>(holds));
   out->push_back(static_cast<char>(takes_lease(plan, layout)));
+  out->push_back(static_cast<char>(plan.charged_at.has_value()));
   if (is_loop(layout)) return;
   std::size_t at = 0;
   for (const Families::Member& member : families.members()) {
@@ -121,8 +122,10 @@ Compiled Scripts::find(const Plan& plan, const Families& families,
     };
     return {scripts->get(*scratch, make), layout};
   };
-  // What another slot has denied is rare, and mostly writes nothing.
-  if (families.levels().size() <= kMostWritten && !plan.denied) {
+  // What another slot has denied is rare, and mostly writes nothing or takes
+  // back little.
+  if (families.levels().size() <= kMostWritten && !plan.denied &&
+      !plan.charged_at) {
     Compiled found{};
     if (!is_for_a_time(plan)) found = find_in(&written_, Layout::kWritten);
     if (found.script == nullptr) found = find_in(&passed_, Layout::kPassed);

@@ -8,9 +8,9 @@
 //        field ":", a second until which the key lives at least
 // ARGV   with a caller's clock now, as seconds, microseconds and three digits
 //        of nanoseconds; if a level can hold units, the 16 bytes of the
-//        reservation; if units are leased, Plan::lease as `most` and `parts`,
-//        and leased_unit() of each level unless it is written; then what the
-//        layout asks for
+//        reservation; Plan::charged_at, if there is one; if units are leased,
+//        Plan::lease as `most` and `parts`, and leased_unit() of each level
+//        unless it is written; then what the layout asks for
 // Returns, separated by blanks: "+" if anything was charged, else "-", and
 // after "+" how many units were leased, if any may be; now, as
 // seconds and nanoseconds; and a word about each bucket as it was found, empty
@@ -114,8 +114,8 @@ class Scripts {
 
  private:
   // For each operation, with the server's clock and with a caller's, without
-  // levels that can hold and with them.
-  static constexpr std::size_t kLoopScripts = 10 + 16;
+  // levels that can hold and with them; the same with Plan::charged_at.
+  static constexpr std::size_t kLoopScripts = 10 + 16 + 4;
 
   ScriptTable written_;
   ScriptTable passed_;

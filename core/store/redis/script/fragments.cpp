@@ -58,6 +58,11 @@ if more > 0 then
   left = $p > 0 or $p == 0 and $q > 0
 end
 )";
+// Where others take back, too, no state tells whether it was empty since then.
+constexpr std::string_view kTakeBackGcra = R"(
+<charge> = <charge> - max(0, <up> - <since>)
+if <charge> < 0 then <charge>, <charge_ns> = 0, 0 end
+<give_back>)";
 
 // The algorithms that count units: $used are held against the caller.
 constexpr std::string_view kTooMany = "$used + <cost> > <ceiling>";
@@ -112,6 +117,10 @@ local more = $used
 $used = max(0, $used - <cost>)
 local left = $used > 0
 )";
+// The window of the charge, and with it all that was charged, may be over.
+constexpr std::string_view kTakeBackUnits = R"(
+if <since> < $x then <cost> = 0 end
+<give_back>)";
 constexpr std::string_view kFixedText = "format('%d:%d', $x, $used + <more>)";
 
 // sliding_tail: $y units of the window from $x on, $z of the one before.
@@ -168,6 +177,10 @@ else
   $v = ''
 end
 )";
+constexpr std::string_view kTakeBackSteps = R"(
+<cost> = max(0, <cost> - max(0, floor($x / <period>) -
+  floor(<since> / <period>)))
+<give_back>)";
 
 // A log: the sum of its units in 4 bytes, then 7 bytes of an instant and 4 of
 // its units for each entry.  The entries from $first on count.  When units of
@@ -225,6 +238,20 @@ end
 constexpr std::string_view kRefundedLog =
     "pack('>I4', $used - more) .. sub($v, $first, last) ..\n"
     "  (units > 0 and pack('>I7I4', at, units) or '')";
+// From the entry that they are in, which may have joined a later one.
+constexpr std::string_view kTakeBackLog = R"(
+local at, units, last = 0, 0, $kept
+while last > $first and not $ahead and now < <since> + <period> do
+  local when, n = unpack_bytes('>I7I4', $v, last - 10)
+  if when < <since> then break end
+  at, units, last = when, n, last - 11
+end
+local more, rest = min(<cost>, units), sub($v, last + 12)
+local left = $used > more
+if units > more then rest = pack('>I7I4', at, units - more) .. rest end
+$v = sub($v, 1, last) .. rest
+last, units = #$v, 0
+)";
 // When a log of `sum` units, whose entries end at `last`, has room for the
 // request, and when it has one more unit left of its capacity.  If the cost
 // exceeds the ceiling, the first of these is not used.
@@ -275,6 +302,7 @@ constexpr Fragments kGcraFragments = {
     .hold = kHoldGcra,
     .spend = kSpendGcra,
     .refund = kRefundGcra,
+    .take_back = kTakeBackGcra,
     .free = kFreeTime,
     .add_lease = kAddTime,
     .text = "<tat>",
@@ -288,6 +316,7 @@ constexpr Fragments fixed(std::string_view read) {
           .ahead = kAhead,
           .spend = kSpendUnits,
           .refund = kRefundUnits,
+          .take_back = kTakeBackUnits,
           .hits = "min(<cost>, 4e9 - $used)",  // kMaxUnits
           .free = "<ceiling> - $used - <cost>",
           .text = kFixedText,
@@ -301,6 +330,7 @@ constexpr Fragments kTailFragments = {
     .ahead = kAhead,
     .spend = kSpendUnits,
     .refund = kRefundTail,
+    .take_back = kTakeBackUnits,
     .text = "format('%d:%d:%d', $x, $y + <more>, $z)",
     .life = "$x + 2 * <period> - now",
     .refunded = "format('%d:%d:%d', $x, $y, $z)",
@@ -312,6 +342,7 @@ constexpr Fragments kStepFragments = {
     .ahead = kAhead,
     .spend = kSpendUnits,
     .refund = kRefundUnits,
+    .take_back = kTakeBackSteps,
     .text = "format('%d', $x + ($used + <more>) * <period>)",
     .life = "$x + ($used + <more>) * <period> - now",
     .refunded = "format('%d', $x + $used * <period>)",
@@ -323,6 +354,7 @@ constexpr Fragments kLogFragments = {
     .ahead = kAhead,
     .spend = kSpendUnits,
     .refund = kRefundLog,
+    .take_back = kTakeBackLog,
     .text = kLogText,
     .life = "<period> + 1",
     .refunded = kRefundedLog,

@@ -32,6 +32,11 @@ struct Fragments {
   std::string_view spend;
   std::string_view refund;
 
+  // The same where a charge of <since> is taken back: what time may have given
+  // back of it stays gone.  For Layout::kLoop only, where numbers can be set;
+  // <give_back> is `refund`.
+  std::string_view take_back;
+
   // The units to add if hits that do not fit count, too; empty: no limit of
   // that kind is charged like this.
   std::string_view hits;

@@ -182,6 +182,21 @@ local function change(h)
   return h.units ~= before
 end
 )";
+// The same, as Fragments::take_back.
+constexpr std::string_view kTakeBack = R"(
+local function change(h)
+  local before, back = h.units, h.cost
+  if h.interval then
+    before = max(h.tat, h.now)
+    back = h.interval * min(h.cost, h.most) - max(0, <up> - <since>) * 1000
+    h.tat = max(h.now, before - max(0, back))
+    return h.tat ~= before
+  end
+  if (<since> - h.base) * 1000 < h.x then back = 0 end
+  h.units = max(before - back, 0)
+  return h.units ~= before
+end
+)";
 constexpr std::string_view kSettle = R"(
 local function change(h)
   local place, at = find_hold(h, id)
@@ -219,8 +234,8 @@ constexpr std::string_view kListed =
     "flags, sides = flags + 64, sides .. listed";
 
 // The function change(h): the operation, as it changes a bucket.
-std::string_view change_of(Operation operation) {
-  switch (operation) {
+std::string_view change_of(const Plan& plan) {
+  switch (plan.operation) {
     case Operation::kAuthorize:
       break;
     case Operation::kReserve:
@@ -230,7 +245,7 @@ std::string_view change_of(Operation operation) {
     case Operation::kSpend:
       return kSpend;
     case Operation::kRefund:
-      return kRefund;
+      return plan.charged_at ? kTakeBack : kRefund;
     case Operation::kSettle:
       return kSettle;
     case Operation::kExtend:
@@ -288,7 +303,7 @@ void name_operation(const Plan& plan, bool callers_clock, LuaNames* names) {
   names->set("most_holds", std::to_string(kMaxHolds));
   names->set("nano", callers_clock ? "nano" : "0");
   names->set("id_at", callers_clock ? "4" : "1");
-  names->set("change", change_of(operation).substr(1));
+  names->set("change", change_of(plan).substr(1));
   names->set("list", plan.only_looks ? kList.substr(1) : "");
   names->set("listed", plan.only_looks ? kListed : "");
 }

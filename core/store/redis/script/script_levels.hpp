@@ -34,7 +34,8 @@ class ScriptLevels {
         leases_(takes_lease(plan, layout)),
         all_hits_(all_are(Charge::kEveryHit)),
         at_once_(all_hits_ || leases_ || all_are(Charge::kAllOrNothing)),
-        argument_((callers_clock ? 3U : 0U) + (holds_ ? 1U : 0U)) {
+        argument_((callers_clock ? 3U : 0U) + (holds_ ? 1U : 0U) +
+                  (plan.charged_at ? 1U : 0U)) {
     if (!leases_) return;
     lease_argument_ = argument_ + 1;
     argument_ += lease_arguments(families.levels().size(), layout);
@@ -43,6 +44,7 @@ class ScriptLevels {
  protected:
   bool loops() const { return is_loop(layout_); }
   bool refunds() const { return plan_.operation == Operation::kRefund; }
+  bool takes_back() const { return plan_.charged_at.has_value(); }
   bool spends() const { return plan_.operation == Operation::kSpend; }
 
   // Whether all levels are charged in that way, and may deny unless all count.
@@ -78,6 +80,7 @@ class ScriptLevels {
 
   void name_script() {
     frame::name_clock(callers_clock_, &names_);
+    set("since", "(ARGV[" + std::to_string(argument_) + "] + 0)");
     // Units that are given back join no others.
     set("joins", refunds()
                      ? "false"

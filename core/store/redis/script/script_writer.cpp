@@ -224,7 +224,8 @@ class ScriptWriter : private ScriptLevels {
         (loops() || level().limit->charge == Charge::kAllOrDenying);
     frame::name_again(again, refunds(), &names_);
     set("spend", of.spend.substr(of.spend.starts_with('\n')));
-    set("refund", of.refund.substr(1));
+    set("give_back", of.refund.substr(1));
+    set("refund", takes_back() ? of.take_back.substr(1) : "<give_back>");
     append(refunds()  ? frame::kChangeIfRefunded
            : spends() ? frame::kChangeIfSpent
                       : frame::kChangeIfCharged);

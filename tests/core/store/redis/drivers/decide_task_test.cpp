@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "base/decision.hpp"
 #include "core/store/manual_clock.hpp"
@@ -179,6 +180,40 @@ TEST_F(DecideTaskTest, GivesBackWhatWasChargedBeforeADenial) {
   EXPECT_EQ(debt("a"), Duration(0));
   EXPECT_EQ(debt("b"), std::chrono::seconds(1));
   EXPECT_EQ(debt("c"), Duration(0));
+}
+
+// While the others are asked, time gives back some of it, which somebody else
+// may have used.
+TEST_F(DecideTaskTest, GivesBackOnlyWhatTimeHasLeft) {
+  const Limit slow = limit_of(std::chrono::minutes(1), 10);
+  const auto by_clock_of_server = [&](Plan* plan, const Substitute& answer) {
+    DecideTask task(plan, settings_, router_, std::nullopt);
+    drive(&task, answer);
+    EXPECT_TRUE(task.conclude().ok());
+  };
+  const auto spend = [&](std::string_view name, std::int64_t cost) {
+    by_clock_of_server(plan_of(Operation::kSpend, {name}, {&slow}, cost).get(),
+                       nullptr);
+  };
+  in_order({"a", "b"});
+  spend("b", 10);
+  const auto plan = plan_of(Operation::kAuthorize, {"a", "b"}, {&slow, &slow});
+  Monotonic spent{};
+  by_clock_of_server(plan.get(), [&](const Task& asked) {
+    const bool is_last = asked.bytes().find("{b}") != std::string_view::npos;
+    if (is_last && spent == Monotonic{}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      spent = std::chrono::steady_clock::now();
+      spend("a", 1);
+    }
+    return std::nullopt;
+  });
+  EXPECT_TRUE(aggregate(*plan).limited);
+  const auto peek = plan_of(Operation::kPeek, {"a"}, {&slow}, 0);
+  by_clock_of_server(peek.get(), nullptr);
+  const Duration passed = std::chrono::steady_clock::now() - spent;
+  EXPECT_GE(peek->levels[0].debt + passed + std::chrono::milliseconds(1),
+            std::chrono::minutes(1));
 }
 
 // In whatever order they are asked.
