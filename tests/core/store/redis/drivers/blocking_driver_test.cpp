@@ -165,7 +165,7 @@ TEST(BlockingDriver, AServerThatHangsLeavesTimeToAskAnother) {
   const RedisServer server;
   ChaosProxy hangs(server.port());
   hangs.swallow = true;
-  Driver driver(server.port(), kSanitized ? 2000ms : 200ms);
+  Driver driver(server.port(), kSanitized ? 2000ms : 1000ms);
   driver.router.known = false;
   driver.router.asked_first = local(hangs.port());
   EXPECT_TRUE(driver.answers("a"));

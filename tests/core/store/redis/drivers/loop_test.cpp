@@ -255,7 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Loop, LoopPauses,
 // at first, and each call takes several steps.
 TEST(Loop, GetsThereThroughOnePauseAfterAnother) {
   const RedisServer server;
-  Host host(server.port(), kSanitized ? 500ms : 50ms);
+  Host host(server.port(), 500ms);
   for (int i = 0; i < 10; ++i) host.start("a", {1ms, 1ms});
   for (int i = 0; i < 40 && host.finished.size() < 10; ++i) {
     std::this_thread::sleep_for(60ms);
@@ -535,7 +535,13 @@ TEST(Loop, KeepsDeadlinesWhileTheServerHangs) {
   server.resume();
   // Late answers are dropped.  Later calls get their own answers.
   EXPECT_TRUE(soon([&] { return host.answers("back"); }));
-  for (int i = 0; i < 100; ++i) EXPECT_TRUE(host.answers(std::to_string(i)));
+  for (int i = 0, right = 0; right < 100; ++i) {
+    if (host.answers(std::to_string(i))) {
+      ++right;
+    } else {  // the machine stands still
+      ASSERT_NE(host.finished.back()->echo.outcome.fate, Fate::kAnswered);
+    }
+  }
 }
 
 TEST(Loop, KeepsItsDeadlineWhileConnecting) {
