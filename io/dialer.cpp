@@ -11,10 +11,14 @@
 
 #include "io/failure.hpp"
 #include "io/lookup.hpp"
+#include "io/timer.hpp"
 
 namespace limitree {
 
 namespace {
+
+// While there is no room for a look-up.
+constexpr Duration kBetweenTries = 5 * kMillisecond;
 
 struct FreeAddresses {
   void operator()(addrinfo* list) const { freeaddrinfo(list); }
@@ -82,23 +86,32 @@ Resolver::Resolver(const Endpoint& endpoint) {
     return;
   }
   if (!look_up(endpoint, SOCK_STREAM, AI_NUMERICHOST, &addresses_).empty()) {
-    start_lookup(endpoint);
+    lookup_ = std::make_shared<Addresses>(endpoint);
+    start_lookup();
   }
 }
 
 Resolver::~Resolver() = default;
 
-void Resolver::start_lookup(const Endpoint& endpoint) {
-  auto lookup = std::make_shared<Addresses>(endpoint);
-  detail_ = Lookup::start(lookup);
-  if (detail_.empty()) lookup_ = std::move(lookup);
+void Resolver::start_lookup() {
+  detail_ = Lookup::start(lookup_);
+  if (detail_ == Lookup::kNoRoom) {
+    if (!room_) room_.emplace();
+    if (room_->fd() >= 0) return room_->set_timer(steady_now() + kBetweenTries);
+  }
+  room_.reset();
+  if (!detail_.empty()) lookup_.reset();
 }
 
-int Resolver::fd() const { return lookup_ != nullptr ? lookup_->fd() : -1; }
+int Resolver::fd() const {
+  if (lookup_ == nullptr) return -1;
+  return room_ ? room_->fd() : lookup_->fd();
+}
 
 bool Resolver::done() {
+  if (room_) start_lookup();
   if (lookup_ == nullptr) return true;
-  if (!lookup_->done()) return false;
+  if (room_ || !lookup_->done()) return false;
   detail_ = lookup_->detail();
   if (detail_.empty()) addresses_ = std::move(lookup_->found);
   lookup_.reset();
@@ -107,6 +120,7 @@ bool Resolver::done() {
 
 void Resolver::abandon_after_fork() {
   if (lookup_ == nullptr) return;
+  room_.reset();
   lookup_->abandon_after_fork();
   // If the thread still held its share when the process was forked, the rest is
   // never freed: it may be half written, and the child does not have that

@@ -12,6 +12,7 @@
 
 #include "io/endpoint.hpp"
 #include "io/fd.hpp"
+#include "io/poller.hpp"
 #include "io/socket.hpp"
 
 namespace limitree {
@@ -24,7 +25,9 @@ std::string look_up(const Endpoint& endpoint, int type, int flags,
 
 // From an endpoint to the addresses to connect to, without waiting.
 //
-// Numeric addresses and Unix sockets are known at once.  Names take a Lookup.
+// Numeric addresses and Unix sockets are known at once.  Names take a Lookup,
+// and wait for one while too many are under way: many loops may connect to one
+// server at the same time.
 // Nothing is cached: each connection looks the name up again, and so
 // follows a name that has moved.
 class Resolver {
@@ -52,9 +55,10 @@ class Resolver {
  private:
   struct Addresses;
 
-  void start_lookup(const Endpoint& endpoint);
+  void start_lookup();
 
   std::shared_ptr<Addresses> lookup_;  // null if done
+  std::optional<Poller> room_;         // if it has not begun: for the next try
   std::vector<SocketAddress> addresses_;
   std::string detail_;
 };

@@ -40,7 +40,7 @@ std::string Lookup::start(const std::shared_ptr<Lookup>& lookup) {
   if (!make_pipe(&lookup->answered_, &lookup->answer_)) {
     return error_text(errno);
   }
-  if (!enter()) return "too many look-ups of names are not answered";
+  if (!enter()) return std::string(kNoRoom);
   try {
     const SignalsBlocked blocked;
     std::thread([lookup] {

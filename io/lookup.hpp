@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "io/fd.hpp"
 
@@ -22,6 +23,10 @@ class Lookup {
   virtual ~Lookup() = default;
   Lookup(const Lookup&) = delete;
   Lookup& operator=(const Lookup&) = delete;
+
+  // Why a thread is not started where so many run.
+  static constexpr std::string_view kNoRoom =
+      "too many look-ups of names are not answered";
 
   // Starts the thread.  Returns why it cannot; "" otherwise.
   static std::string start(const std::shared_ptr<Lookup>& lookup);
