@@ -38,7 +38,10 @@ TlsHandle TlsClientContext::connect(const std::string& host) const {
   const TlsErrors errors;
   TlsHandle session = make_tls(context_.get());
   SSL_set_connect_state(session.get());
-  const std::string& name = server_name_.empty() ? host : server_name_;
+  std::string name = server_name_.empty() ? host : server_name_;
+  // "example.com." is for name servers: certificates, and the handshake (RFC
+  // 6066), have it without the dot.
+  if (name.ends_with('.')) name.pop_back();
   if (!is_ip_address(name) && !name.empty()) {
     SSL_set_tlsext_host_name(session.get(), name.c_str());
   }

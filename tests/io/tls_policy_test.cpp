@@ -147,6 +147,13 @@ TYPED_TEST(TlsPolicy, ExpectsTheNameOfTheSettings) {
             "hostname mismatch");
 }
 
+TYPED_TEST(TlsPolicy, TheDotAtTheEndOfANameIsForNameServers) {
+  EXPECT_EQ(this->connect({}, "localhost."), "");
+  EXPECT_EQ(this->connect({.server_name = "localhost."}, "127.0.0.2"), "");
+  EXPECT_EQ(this->connect({}, "other.example."), "hostname mismatch");
+  EXPECT_EQ(this->connect({}, "."), "no name that a certificate could have");
+}
+
 // A common name is free text; what an authority checks are alternative names.
 TYPED_TEST(TlsPolicy, IgnoresCommonNames) {
   EXPECT_EQ(this->connect({}, "localhost", {.certificate = "localhost"}),
