@@ -50,6 +50,9 @@ std::string Lookup::start(const std::shared_ptr<Lookup>& lookup) {
   } catch (const std::system_error& error) {
     leave();
     return error_text(error.code().value());
+  } catch (...) {  // no memory
+    leave();
+    throw;
   }
   return {};
 }
