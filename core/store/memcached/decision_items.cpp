@@ -43,6 +43,10 @@ Status Decision::load(FamilyItem* family) {
     return kind_ == Kind::kForget ? Status()
                                   : failure(Failure::kNoDecision, wrong);
   }
+  if (family->cas == 0) {
+    return failure(Failure::kNoDecision,
+                   "the server keeps no CAS, is it started with -C?");
+  }
   const Instant latest = family->item.latest;
   family->old_ttl = ttl_of(family->item);
   // A caller may set its own clock back, as tests do.

@@ -134,6 +134,19 @@ TEST_P(RepliesOfServer, WithAnItemOfAnotherAreErrorsThatNameIt) {
   }
 }
 
+// As `memcached -C`, which then refuses each write of what it has.
+TEST_P(RepliesOfServer, WithoutCasSayWhatIsWrong) {
+  std::string item;
+  encode(Item(), &item);
+  for (const char* const cas : {"", " c0"}) {
+    EXPECT_EQ(first(answering("VA " + std::to_string(item.size()) + cas +
+                                  "\r\n" + item + "\r\n",
+                              "EX\r\n")),
+              "nodecision");
+    EXPECT_NE(message_.find("started with -C?"), std::string::npos) << message_;
+  }
+}
+
 TEST_P(RepliesOfServer, OfFailuresHaveTheirNames) {
   const std::pair<const char*, const char*> texts[] = {
       {"SERVER_ERROR out of memory storing object\r\n", "oom"},
