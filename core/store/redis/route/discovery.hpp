@@ -173,10 +173,12 @@ class DiscoveringRouter::Discovery : public Task {
     const bool cancelled = outcome.failure == Failure::kCancelled;
     in_time_ &= !cancelled && !is_out_of_time(outcome.failure);
     failure_.improve({weight, outcome.failure, where.text(), outcome.detail});
+    tell_failure();
     return cancelled ? give_up() : ask_next();
   }
   Step pass_over(DiscoveryFailure failure) {
     failure_.improve(std::move(failure));
+    tell_failure();
     return ask_next();
   }
 
@@ -188,12 +190,17 @@ class DiscoveringRouter::Discovery : public Task {
     }
     // One caller's lack of time says nothing about the next caller.
     if (in_time_) router_.hold_off_until(steady_now() + kHoldOff);
-    const std::lock_guard lock(router_.mutex_);
-    router_.failure_ = std::move(failure_);
+    tell_failure();
     return {};
   }
 
  private:
+  // Time may be over before all have been asked.
+  void tell_failure() {
+    const std::lock_guard lock(router_.mutex_);
+    router_.failure_ = failure_;
+  }
+
   DiscoveringRouter& router_;
   const bool sentinels_;
   const std::vector<Endpoint> asked_;

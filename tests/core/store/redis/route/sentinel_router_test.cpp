@@ -136,6 +136,19 @@ TEST_F(SentinelRouterTest, AsksOneSentinelAfterTheOther) {
       (Names{"s3:26379", "b:1"}));
 }
 
+// Not that of an outage long ago.
+TEST_F(SentinelRouterTest, ADiscoveryThatIsLeftTellsItsOwnFailure) {
+  make("redis+sentinel://s1,s2/mymaster");
+  discover(&router(), {{"s1:26379", "refused"}, {"s2:26379", "refused"}});
+  EXPECT_NE(failure(&router()).find("refused"), std::string::npos);
+  wait_for_hold_off(&router());
+  const std::unique_ptr<Task> task = router().discovery();
+  task->start();
+  task->answered(outcome_of("timeout"));
+  EXPECT_NE(failure(&router()).find("no answer in time"), std::string::npos)
+      << failure(&router());
+}
+
 TEST_F(SentinelRouterTest, ShufflesTheSentinels) {
   std::set<std::string> first;
   for (int i = 0; i < 200 && first.size() < 3; ++i) {
