@@ -233,7 +233,8 @@ describe('a hold of some time', () => {
     });
 
     it(`ends by itself when the request is lost, by ${name}`, async (t) => {
-      const limiter = new Limiter({ limits: { schema: {
+      let now = 1.7e12;
+      const limiter = new Limiter({ clock: () => now, limits: { schema: {
         job: { limits: { concurrent: 1, hold: '10m' } } } } });
       const extend = t.mock.method(Reservation.prototype, 'extend').mock;
       const serve = of({ limiter, path: () => ['job'], reserve: '40ms' },
@@ -242,8 +243,13 @@ describe('a hold of some time', () => {
       await until(() => extend.callCount() > 0);
       await until(async () => {
         global.gc();
-        return (await limiter.peek(['job'], { cost: 0 })).remaining === 1;
+        const count = extend.callCount();
+        await new Promise((resolve) => setTimeout(resolve, 200));
+        return extend.callCount() === count;
       });
+      assert.equal((await limiter.peek(['job'], { cost: 0 })).remaining, 0);
+      now += 40;
+      assert.equal((await limiter.peek(['job'], { cost: 0 })).remaining, 1);
       await limiter.close();
     });
   }

@@ -406,6 +406,7 @@ describe('limitree/fastify', () => {
 
   it('takes a store of @fastify/rate-limit', async () => {
     const made = [];
+    const keys = new Set();
     class Store {
       counts = new Map();
 
@@ -416,6 +417,7 @@ describe('limitree/fastify', () => {
 
       incr(key, done, timeWindow, max) {
         assert.ok(max > 0);
+        keys.add(key);
         const current = (this.counts.get(key) ?? 0) + 1;
         this.counts.set(key, current);
         if (key === 'broken') return done(new Error('on purpose'), null);
@@ -436,6 +438,7 @@ describe('limitree/fastify', () => {
       assert.deepEqual(await get.statuses(4, '/', { who: 'broken' }),
                        [200, 200, 200, 200]);
     });
+    assert.deepEqual([...keys], ['somebody', 'broken']);
     assert.deepEqual([made[0].continueExceeding, made[0].prefix],
                      [true, 'mine']);
     assert.deepEqual(made.map(({ max, timeWindow, routeInfo }) =>

@@ -134,7 +134,9 @@ export class OwnStore {
     this.#given = store;
     this.#store = renewed(store);
     this.#limit = limit;
-    this.#prefix = limit.hasName ? `${limit.name}:` : '';
+    // Classes of @fastify/rate-limit have an object for each route.
+    const isApart = this.#store.takesOptions === true || !limit.hasName;
+    this.#prefix = isApart ? '' : `${limit.name}:`;
     this.#now = now;
   }
 
