@@ -190,7 +190,7 @@ def test_the_library_checks_the_url_first(start, limits):
 
 def test_a_sentinel_with_a_password(start, limits, tmp_path):
     server = start()
-    port = free_port()
+    port, = free_ports(1)
     settings, file = tmp_path / "sentinel.conf", tmp_path / "password"
     settings.write_text(
         f"port {port}\nbind 127.0.0.1\nrequirepass s3c\n"
