@@ -155,8 +155,10 @@ void Call::on_data(std::string_view bytes) {
 
 void Call::read_input(std::string_view bytes) {
   const std::size_t size = bytes.size();
+  reads_ = true;
   while (!over_ && unsent() <= kMaxUnsent && read_message(&bytes)) {
   }
+  reads_ = false;
   if (over_) bytes = {};
   consumed(size - bytes.size());
   waiting_.assign(bytes);
@@ -304,7 +306,7 @@ void Call::on_close() {
   encoding_ = Encoding::kIdentity;
   takes_gzip_ = false;
   is_post_ = is_grpc_ = bad_timeout_ = has_token_ = has_message_ = false;
-  over_ = writes_ = false;
+  over_ = writes_ = reads_ = false;
 }
 
 // ---- The response -----------------------------------------------------------
@@ -355,6 +357,7 @@ void Call::finish(GrpcStatus status) {
   deadline_.cancel();
   drop_state();
   report(status_.code);
+  if (!reads_) account();  // else the message is still in use
   if (has_responded() || status_.code == GrpcCode::kOk) {
     start_response();
     end_body();

@@ -81,6 +81,7 @@ class Call final : public Stream, public ClientRequest {
   std::size_t accounted_ = 0;  // of reader_.held()
   std::size_t frame_ = 0;      // where the message that is written starts
   bool writes_ = false;        // between begin_message() and end_message()
+  bool reads_ = false;         // in read_input()
   Encoding encoding_ = Encoding::kIdentity;  // of messages
   bool takes_gzip_ = false;
   bool is_post_ = false;

@@ -269,15 +269,21 @@ def test_zero_windows_do_not_fill_the_memory(serve):
     eventually(lambda: service.memory() - before < 30_000_000)
 
 
-@pytest.mark.parametrize("path, kind, body", [
-    ("/nowhere", "text/plain", b"x" * 4_000_000),
-    # An unknown field.
-    (AUTHORIZE, "application/grpc", framed(
-        OK + b"\x7a\x80\x92\xf4\x01" + b"x" * 4_000_000))],
-    ids=["http", "grpc"])
-def test_requests_that_are_answered_are_forgotten(serve, path, kind, body):
+# With an unknown field.
+LARGE = framed(OK + b"\x7a\x80\x92\xf4\x01" + b"x" * 4_000_000)
+
+
+@pytest.mark.parametrize("path, kind, body, store", [
+    ("/nowhere", "text/plain", b"x" * 4_000_000, "memory"),
+    (AUTHORIZE, "application/grpc", LARGE, "memory"),
+    # It answers later.
+    (AUTHORIZE, "application/grpc", LARGE, "redis")],
+    ids=["http", "grpc", "later"], indirect=["store"])
+def test_requests_that_are_answered_are_forgotten(serve, path, kind, body,
+                                                  store):
     """Also if their client does not let the answers come."""
-    service = serve("--workers", 1, "--http-listen", "127.0.0.1:0")
+    service = serve("--workers", 1, "--http-listen", "127.0.0.1:0",
+                    "--store", store)
     before = service.memory()
     client = Client(service, socket.create_connection(
         ("127.0.0.1", int(service.http[0].rpartition(":")[2])), 60
