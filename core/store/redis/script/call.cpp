@@ -249,10 +249,8 @@ Status Call::encode(const Plan& plan, LevelSet levels, std::string_view prefix,
   key_count_ = families.members().size();
   if (now.has_value()) append_clock(*now, &evalsha_);
   if (families.any_holds(plan)) append_id(plan.reservation.id, &evalsha_);
-  if (plan.charged_at) {
-    append_word(micros_of(*plan.charged_at + kMicrosecond - Duration(1)),
-                &evalsha_);
-  }
+  // Rounded down, so that less is given back.
+  if (plan.charged_at) append_word(micros_of(*plan.charged_at), &evalsha_);
   if (takes_lease(plan, layout)) {
     append_word(std::min(plan.lease.most, kMaxLeased), &evalsha_);
     append_word(plan.lease.parts, &evalsha_);

@@ -96,7 +96,7 @@ TEST_P(TakeBack, NeverAdmitsMoreThanWithoutTheCharge) {
   std::vector<Taken> pending;
   int given = 0;
   for (int i = 0; i < 1000; ++i) {
-    clock_.advance(milliseconds(random() % 90));
+    clock_.advance(std::chrono::nanoseconds(random() % 90'000'000));
     const auto cost = static_cast<std::int64_t>(1 + random() % 3);
     const std::size_t chosen = pending.empty() ? 0 : random() % pending.size();
     if (!pending.empty() && (random() % 2 == 0 || pending.size() == 4)) {
