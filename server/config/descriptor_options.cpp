@@ -45,7 +45,8 @@ bool has_server(EnvironmentReader* reader) {
 
 constexpr Condition kServer{"CONFIG_TYPE=GRPC_XDS_SOTW", has_server};
 constexpr Condition kServerWithTls{
-    "CONFIG_GRPC_XDS_SERVER_USE_TLS", [](EnvironmentReader* reader) {
+    "CONFIG_TYPE=GRPC_XDS_SOTW and CONFIG_GRPC_XDS_SERVER_USE_TLS",
+    [](EnvironmentReader* reader) {
       return has_server(reader) &&
              reader->is_on("CONFIG_GRPC_XDS_SERVER_USE_TLS");
     }};

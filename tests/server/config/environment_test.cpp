@@ -202,11 +202,11 @@ TEST(Environment, WithoutAServerOfDescriptorsItsVariablesDoNotCount) {
               {"XDS_CLIENT_MAX_MSG_SIZE_IN_BYTES", "0"}});
     EXPECT_TRUE(made.report.errors.empty());
     ASSERT_EQ(made.report.warnings.size(), 2u);
-    EXPECT_EQ(made.report.warnings[0],
-              "CONFIG_GRPC_XDS_SERVER_TLS_CACERT: no effect without "
-              "CONFIG_GRPC_XDS_SERVER_USE_TLS");
-    EXPECT_TRUE(made.report.warnings[1].ends_with(
+    EXPECT_TRUE(made.report.warnings[0].ends_with(
         ": no effect without CONFIG_TYPE=GRPC_XDS_SOTW"));
+    EXPECT_EQ(made.report.warnings[1],
+              "CONFIG_GRPC_XDS_SERVER_TLS_CACERT: no effect without "
+              "CONFIG_TYPE=GRPC_XDS_SOTW and CONFIG_GRPC_XDS_SERVER_USE_TLS");
     const XdsSettings& xds = made.settings.xds;
     const XdsSettings defaults;
     EXPECT_EQ(xds.server, "");
