@@ -96,8 +96,8 @@ class Service final : public Watcher, public ConfigListener {
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
-    connections_.set_most(
-        std::min(raise_descriptor_limit() / 8, kMostPageConnections));
+    connections_.set_most(std::clamp(raise_descriptor_limit() / 8,
+                                     std::size_t{1}, kMostPageConnections));
     connections_.memory()->set_most(kPageBytes);
     admin_pages_.add_to(admin_.handlers());
     live_.loaded(Loaded::kDescriptors, first_report_);  // limits were right

@@ -84,8 +84,8 @@ void EventDriver::read(bool always) {
       touch(link);
     }
     // What stays ready, as a new connection that can be written to, comes again
-    // after all others: a link twice at most, by kqueue, besides the wake-up and
-    // the timer.
+    // after all others: a link twice at most, by kqueue, besides the wake-up
+    // and the timer.
   } while (count == ready.size() && seen < 2 * links_.size() + 2);
 }
 
