@@ -25,8 +25,6 @@ def make_serve(limits):
     services = []
 
     def start(*words, **options):
-        if "--store" in words:  # 250 ms are few on a busy machine
-            words = ("--set", "timeout=10s", *words)
         services.append(Service(options.pop("limits", limits), *words,
                                 **options))
         return services[-1]
