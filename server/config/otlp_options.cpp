@@ -4,6 +4,7 @@
 #include <array>
 
 #include "config/options.hpp"
+#include "io/failure.hpp"
 #include "net/text.hpp"
 
 namespace limitree::server {
