@@ -162,8 +162,8 @@ def one_in_flight(arguments, services, found):
     rows = [Row(name, service, alone(ONE))
             for name, service in named_services(found)]
     rows.insert(1, Row("memory, two levels", found["memory"], alone(TREE)))
-    rows.insert(2, Row("memory, `--low-latency off`", services.limitree(
-        "--low-latency", "off"), alone(ONE)))
+    rows.insert(2, Row("memory, `--low-latency on`", services.limitree(
+        "--low-latency", "on"), alone(ONE)))
     if shutil.which("nghttpd") is None:
         print("nghttpd is left out: it is not installed")
     else:

@@ -140,7 +140,7 @@ std::vector<Option> process_options(ServeSettings* s) {
   return {{kProcess, "-w,--workers", number_kind(1024), "",
            "threads (as many as processors)", &s->workers},
           {kProcess, "--low-latency", one_of("WHEN", kLowLatencies), "",
-           "poll before they sleep: auto, on or off (auto)",
+           "poll before they sleep: off, auto or on (off)",
            [s](const OptionValue& value) {
              s->low_latency =
                  static_cast<LowLatency>(find_word(value, kLowLatencies));

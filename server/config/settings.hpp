@@ -103,7 +103,7 @@ struct ServeSettings {
   bool shares_ports = false;
   std::size_t workers = 1;
   bool shadow = false;  // the option shadow_mode of the library
-  LowLatency low_latency = LowLatency::kAuto;  // of each of them
+  LowLatency low_latency = LowLatency::kOff;  // of each of them
   StoreSettings store;
   // Options of the library, in this order.
   Pairs options;

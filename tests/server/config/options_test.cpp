@@ -47,7 +47,7 @@ std::string value_of(const Option& option) {
   }
   if (value == "LEVEL") return "error";
   if (value == "FORMAT") return "json";
-  if (value == "WHEN") return "off";
+  if (value == "WHEN") return "on";
   if (value == "RULE") return "^a b c:$1";
   if (value == "NAME") return "x-a";
   return "/x:1";  // a path, an address
@@ -186,9 +186,9 @@ TEST(Options, CountBeforeVariablesOfTheOriginal) {
 TEST(Options, SayWhetherWorkersPoll) {
   ServeSettings settings = default_settings();
   settings.limits = "limits.yaml";
-  EXPECT_EQ(settings.low_latency, LowLatency::kAuto);
-  set_options({{"low-latency", {"--low-latency", {"off"}}}}, &settings);
   EXPECT_EQ(settings.low_latency, LowLatency::kOff);
+  set_options({{"low-latency", {"--low-latency", {"auto"}}}}, &settings);
+  EXPECT_EQ(settings.low_latency, LowLatency::kAuto);
   set_options({{"low-latency", {"--low-latency", {"on"}}}}, &settings);
   EXPECT_EQ(settings.low_latency, LowLatency::kOn);
 }
