@@ -3,12 +3,28 @@
 import pathlib
 import sys
 
+import certifi
 import pytest
 from service import LIMITS, Service
 
 # The tests of Python have servers for all.
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "python"))
 from servers import redis_server  # noqa: E402
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_authorities(tmp_path_factory):
+    """Leaves one of the authorities of this machine: to read all of them takes
+    each client of httpx 50 ms of a processor, and no test needs them."""
+    every = pathlib.Path(certifi.where()).read_text("ascii")
+    end = "-----END CERTIFICATE-----\n"
+    one = tmp_path_factory.mktemp("authorities") / "one.pem"
+    one.write_text(every[:every.index(end)] + end, "ascii")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+            patch.delenv(name, raising=False)
+        patch.setattr(certifi, "where", lambda: str(one))
+        yield
 
 
 @pytest.fixture(name="limits")
