@@ -36,7 +36,7 @@ namespace {
 
 constexpr Duration kFilesInterval = kOneSecond;
 
-// Of the admin pages and of Prometheus together.
+// Of the admin pages, and of Prometheus.
 constexpr std::size_t kMostPageConnections = 100;
 constexpr std::size_t kPageBytes = 16 * 1024 * 1024;
 
@@ -68,6 +68,20 @@ Config config_of(const ServeSettings& settings) {
   return config;
 }
 
+// The pages of a port of the main thread, where one may take longer.
+struct Pages {
+  Pages(std::size_t max_body_bytes, Loop* loop,
+        const ConnectionSettings* settings)
+      : server(max_body_bytes), connections(loop, settings, nullptr, [] {}) {
+    connections.set_most(std::clamp(raise_descriptor_limit() / 16,
+                                    std::size_t{1}, kMostPageConnections));
+    connections.memory()->set_most(kPageBytes);
+  }
+
+  HttpServer server;
+  ConnectionSet connections;
+};
+
 // The main thread: signals, certificates and the workers.
 class Service final : public Watcher, public ConfigListener {
  public:
@@ -85,27 +99,25 @@ class Service final : public Watcher, public ConfigListener {
         admin_pages_(
             &limiter_, [this] { return service_metrics(); },
             [this] { return stats_text(stats_.snapshot()); }),
-        admin_(settings.max_message_bytes),
+        admin_(settings.max_message_bytes, &loop_, &settings.connection),
         live_(&settings, limiter_.get(), &descriptors_, admission_.token(),
               &loop_),
-        metrics_(0),  // bytes of a body
-        connections_(&loop_, &settings.connection, nullptr, [] {}),
+        metrics_(0, &loop_, &settings.connection),  // takes no bodies
         reports_(settings, &stats_),
         delay_(&loop_, [this] { drain(); }),
         files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
     check_style(settings.header_style);
-    connections_.set_most(std::clamp(raise_descriptor_limit() / 8,
-                                     std::size_t{1}, kMostPageConnections));
-    connections_.memory()->set_most(kPageBytes);
-    admin_pages_.add_to(admin_.handlers());
+    admin_pages_.add_to(admin_.server.handlers());
     live_.loaded(Loaded::kDescriptors, first_report_);  // limits were right
-    live_.add_to(admin_.handlers());
-    admin_pages_.add_metrics_to(settings.metrics_path, metrics_.handlers());
+    live_.add_to(admin_.server.handlers());
+    admin_pages_.add_metrics_to(settings.metrics_path,
+                                metrics_.server.handlers());
     // Connections of clients, however many, do not keep a probe from it.
     if (settings.metrics_path != kLivePath) {
-      metrics_.handlers()->add(kLivePath, HttpMethods::kGet, answer_alive);
+      metrics_.server.handlers()->add(kLivePath, HttpMethods::kGet,
+                                      answer_alive);
     }
     loop_.add(signals_.get(), EPOLLIN, this);
     make_workers();
@@ -130,7 +142,8 @@ class Service final : public Watcher, public ConfigListener {
     loop_.run();
     config_.stop();
     for (const auto& worker : workers_) worker->join();
-    connections_.clear();
+    admin_.connections.clear();
+    metrics_.connections.clear();
     reports_.end();
     forget_unix_paths();
     log_line("stopped");
@@ -249,11 +262,10 @@ class Service final : public Watcher, public ConfigListener {
     if (address.is_unix()) unix_paths_.push_back(address.unix_path());
     if (place.purpose == ListenFor::kAdmin ||
         place.purpose == ListenFor::kMetrics) {
-      HttpServer* const server =
-          place.purpose == ListenFor::kAdmin ? &admin_ : &metrics_;
-      connections_.listen(std::move(first),
-                          admission_.access_of(place.purpose, bound),
-                          server->protocols());
+      Pages& pages = place.purpose == ListenFor::kAdmin ? admin_ : metrics_;
+      pages.connections.listen(std::move(first),
+                               admission_.access_of(place.purpose, bound),
+                               pages.server.protocols());
     } else {
       share(place.purpose, bound, std::move(first));
     }
@@ -378,10 +390,9 @@ class Service final : public Watcher, public ConfigListener {
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::string> unix_paths_;
   AdminPages admin_pages_;
-  HttpServer admin_;  // on this thread, where a page may take longer
-  Live live_;         // of admin_
-  HttpServer metrics_;
-  ConnectionSet connections_;  // of both
+  Pages admin_;
+  Live live_;  // of admin_
+  Pages metrics_;
   Reports reports_;
   Timer delay_;
   Timer files_check_;

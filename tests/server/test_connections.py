@@ -376,7 +376,15 @@ def test_connections_leave_descriptors_for_the_rest(serve):
 
 def test_connections_to_the_metrics_port_take_no_place_of_others(serve):
     service = serve("--workers", 1, "--http-listen", "127.0.0.1:0",
+                    "--admin-listen", "127.0.0.1:0",
                     "--metrics-listen", "127.0.0.1:0", max_descriptors=100)
+    admin = httpx.Client(base_url=service.admin[0], timeout=60)
+
+    def address_of_admin():
+        stream = admin.get("/stats").extensions["network_stream"]
+        return stream.get_extra_info("client_addr")
+
+    before = address_of_admin()
     metrics = ("127.0.0.1", int(service.metrics[0].rpartition(":")[2]))
     taken = []
     for _ in range(100):
@@ -385,6 +393,8 @@ def test_connections_to_the_metrics_port_take_no_place_of_others(serve):
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
     assert taken[0].recv(1) == b""  # silent for longest
+    assert address_of_admin() == before
+    admin.close()
     assert httpx.get(f"{service.http[0]}/healthcheck", timeout=60).text == "OK"
     service.signal(signal.SIGHUP)
     service.wait_for("the limits are reloaded")
