@@ -23,7 +23,9 @@ schema:
       "*":
         limits: {count: 10, period: 1h}
         children:
-          trade: {limits: {count: 2, period: 1d, algorithm: fixed_window}}
+          trade:
+            limits:
+              {count: 2, period: 1d, algorithm: fixed_window, align: first}
           report: {limits: {name: slow, count: 5, period: 1h}}
   ip: {key: ip, children: {"*": {limits: 3/hour}}}
   all: {limits: 1000/hour}
