@@ -27,8 +27,14 @@ def framed(message, flag=0):
 
 
 def connect(service, timeout=60):
-    connection = socket.create_connection(("127.0.0.1", service.port))
-    connection.settimeout(timeout)
+    return connect_to(service.target, timeout)
+
+
+def connect_to(place, timeout=60):
+    """A connection to a place such as service.http[0], of this machine, that
+    sends without delay."""
+    port = int(place.rpartition(":")[2])
+    connection = socket.create_connection(("127.0.0.1", port), timeout)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 

@@ -17,7 +17,7 @@ from hyperframe.frame import (
     ContinuationFrame, DataFrame, GoAwayFrame, HeadersFrame, PingFrame,
     PriorityFrame, RstStreamFrame, SettingsFrame, WindowUpdateFrame)
 from raw import (
-    AUTHORIZE, PREFACE, REFLECTION, WATCH, Client, connect, framed,
+    AUTHORIZE, PREFACE, REFLECTION, WATCH, Client, connect, connect_to, framed,
     frames_until_end, send_until_closed)
 from service import error_of, eventually, pb, pb_grpc, request
 
@@ -187,11 +187,11 @@ def test_a_client_that_asks_for_many_pings_and_reads_none(service):
 def test_clients_that_never_begin_are_closed(serve):
     """They send a byte now and then."""
     service = serve("--http-listen", "127.0.0.1:0")
-    http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    http = service.http[0]
     start = time.monotonic()
     # Of the preface of HTTP/2, which is all that the ports know so far.
     slow = {connect(service): PREFACE, connect(service): PREFACE,
-            socket.create_connection(http): b"PR"}
+            connect_to(http): b"PR"}
     sent = 0
     took = []
     while slow:
@@ -285,9 +285,8 @@ def test_requests_that_are_answered_are_forgotten(serve, path, kind, body,
     service = serve("--workers", 1, "--http-listen", "127.0.0.1:0",
                     "--store", store)
     before = service.memory()
-    client = Client(service, socket.create_connection(
-        ("127.0.0.1", int(service.http[0].rpartition(":")[2])), 60
-    ) if path == "/nowhere" else None)
+    client = Client(service, connect_to(
+        service.http[0] if path == "/nowhere" else service.target))
     client.h2.update_settings(
         {h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: 0})
     client.flush()
@@ -305,7 +304,7 @@ def test_the_process_has_a_budget_of_memory(serve):
     service = serve("--workers", 1, "--max-buffered", 10_000_000,
                     "--http-listen", "127.0.0.1:0")
     before = service.memory()
-    http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    http = service.http[0]
     begun = b"\0" + (4_000_000).to_bytes(4, "big") + b"x" * 200_000
     post = (b"POST /v1/authorize HTTP/1.1\r\nHost: x\r\n"
             b"Content-Length: 4000000\r\n\r\n" + b"x" * 500_000)
@@ -315,7 +314,7 @@ def test_the_process_has_a_budget_of_memory(serve):
         for _ in range(16):
             client.send_all(client.start(AUTHORIZE), begun)
         clients.append(client)
-        connection = socket.create_connection(http)
+        connection = connect_to(http)
         connection.sendall(post)
         clients.append(connection)
     assert still_serves(service)
@@ -334,8 +333,8 @@ def test_connections_have_a_limit(serve):
     service = serve("--workers", 2, "--max-connections", 10, "--http-listen",
                     "127.0.0.1:0", "--admin-listen", "127.0.0.1:0",
                     "--metrics-listen", "127.0.0.1:0")
-    http = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
-    taken = [socket.create_connection(http) for _ in range(5)]
+    http = service.http[0]
+    taken = [connect_to(http) for _ in range(5)]
     for connection in taken:
         connection.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: x\r\n\r\n")
         assert connection.recv(65536)
@@ -343,7 +342,7 @@ def test_connections_have_a_limit(serve):
     for connection in taken[5:]:
         connection.sendall(PREFACE + SETTINGS)
         assert connection.recv(65536)
-    for more in (connect(service), socket.create_connection(http)):
+    for more in (connect(service), connect_to(http)):
         with more:
             try:
                 assert more.recv(65536) == b""
@@ -351,8 +350,7 @@ def test_connections_have_a_limit(serve):
                 pass
     service.wait_for("warning: connections are refused: there are 10")
     # Whoever looks what is wrong has a way in.
-    address, _, port = service.admin[0].removeprefix("http://").partition(":")
-    with socket.create_connection((address, int(port))) as admin:
+    with connect_to(service.admin[0]) as admin:
         admin.sendall(b"GET /stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert admin.recv(65536).startswith(b"HTTP/1.1 200 ")
     # And a probe does not end the process.
@@ -385,10 +383,9 @@ def test_connections_to_the_metrics_port_take_no_place_of_others(serve):
         return stream.get_extra_info("client_addr")
 
     before = address_of_admin()
-    metrics = ("127.0.0.1", int(service.metrics[0].rpartition(":")[2]))
     taken = []
     for _ in range(100):
-        connection = socket.create_connection(metrics, 60)
+        connection = connect_to(service.metrics[0])
         taken.append(connection)
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
@@ -473,11 +470,10 @@ def test_ten_thousand_idle_connections(serve, option, opening):
     allow_descriptors(10_200)
     service = serve("--workers", 2, option, "127.0.0.1:0")
     place = (service.http or service.target.split(", "))[-1]
-    address = ("127.0.0.1", int(place.rpartition(":")[2]))
     before = service.memory()
     idle = []
     for _ in range(10_000):
-        connection = socket.create_connection(address)
+        connection = connect_to(place)
         connection.sendall(opening)
         idle.append(connection)
     for connection in idle:

@@ -11,6 +11,7 @@ import threading
 
 import httpx
 import pytest
+from raw import connect_to
 from servers import redis_server, suspended
 from service import eventually
 
@@ -31,13 +32,6 @@ def make_client(request, web):
     with httpx.Client(base_url=web.http[0], http1=not request.param,
                       http2=request.param) as client:
         yield client
-
-
-def raw(service):
-    host, port = service.http[0].removeprefix("http://").split(":")
-    connection = socket.create_connection((host, int(port)))
-    connection.settimeout(60)
-    return connection
 
 
 def all_of(connection):
@@ -308,7 +302,8 @@ def test_clients_that_do_not_wait_for_redis(serve, redis):
            "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}").encode()
     with suspended(process):
-        gone, late = [[raw(service) for _ in range(5)] for _ in range(2)]
+        gone, late = [[connect_to(service.http[0]) for _ in range(5)]
+                      for _ in range(2)]
         for connection in gone + late:
             connection.sendall(one)
         eventually(lambda: service.descriptors() >= before + 10)
@@ -369,7 +364,7 @@ def test_pipelined_requests_are_answered_in_order(web):
     one = (f"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
            "Content-Type: application/json\r\n"
            f"Content-Length: {len(body)}\r\n\r\n{body}")
-    connection = raw(web)
+    connection = connect_to(web.http[0])
     connection.sendall((one * 5 + "GET /healthcheck HTTP/1.1\r\n"
                         "Host: localhost\r\n"
                         "Connection: close\r\n\r\n").encode())
@@ -383,7 +378,7 @@ def test_pipelined_requests_are_answered_in_order(web):
 
 def test_expect_100_continue(web):
     body = json.dumps(TRADE).encode()
-    connection = raw(web)
+    connection = connect_to(web.http[0])
     connection.sendall(b"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
                        b"Content-Type: application/json\r\n"
                        b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
@@ -418,7 +413,7 @@ def test_expect_100_continue(web):
         "nameless", "old-chunks", "coding", "ones", "target",
         "body", "connect", "version"])
 def test_what_is_malformed_is_refused(web, data, status):
-    connection = raw(web)
+    connection = connect_to(web.http[0])
     connection.sendall(data)
     answer = all_of(connection)
     assert answer.startswith(f"HTTP/1.1 {status}\r\n"), answer
@@ -429,7 +424,7 @@ def test_what_is_malformed_is_refused(web, data, status):
 
 def test_clients_that_go_leave_nothing_behind(web):
     before = web.descriptors()
-    connections = [raw(web) for _ in range(100)]
+    connections = [connect_to(web.http[0]) for _ in range(100)]
     for i, connection in enumerate(connections):
         connection.sendall(b"POST /v1/authorize HTTP/1.1\r\n"
                            b"Host: localhost\r\n"
@@ -496,7 +491,7 @@ def test_draining_loses_no_request(serve):
 def takes_no_more(service):
     """Whether all workers have stopped listening."""
     try:
-        raw(service).close()
+        connect_to(service.http[0]).close()
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:
@@ -506,7 +501,7 @@ def takes_no_more(service):
 
 def test_a_request_that_is_late_has_the_grace(serve):
     service = serve("--http-listen", "127.0.0.1:0")
-    connection = raw(service)
+    connection = connect_to(service.http[0])
     connection.sendall(b"GET /healthcheck HTTP/1.1\r\nHost: localhost\r\n")
     eventually(lambda: service.descriptors() > 0)
     httpx.get(f"{service.http[0]}/healthcheck")

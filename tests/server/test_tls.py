@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import socket
 import ssl
 import subprocess
 import time
@@ -11,7 +10,8 @@ import grpc
 import httpx
 import pytest
 from authority import Authority, openssl
-from raw import AUTHORIZE, Client, connect, framed, tls_connect
+from raw import (
+    AUTHORIZE, Client, connect, connect_to, framed, tls_connect)
 from service import COMMAND, error_of, eventually, request
 
 OK = request("huge", "x").SerializeToString()
@@ -146,13 +146,13 @@ def test_https_negotiates_both_versions(serve, own, authority, protocols,
 
 def test_https_refuses_other_protocols(serve, own, authority):
     service = serve(*own, "--https-listen", "127.0.0.1:0")
-    address = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    address = service.http[0]
     with pytest.raises((ssl.SSLError, ConnectionError)):
         context_for(authority, ("h3",)).wrap_socket(
-            socket.create_connection(address), server_hostname="localhost")
+            connect_to(address), server_hostname="localhost")
     # One that goes on with another protocol than it has negotiated is served.
     secure = context_for(authority).wrap_socket(
-        socket.create_connection(address), server_hostname="localhost")
+        connect_to(address), server_hostname="localhost")
     secure.sendall(b"GET /healthcheck HTTP/1.0\r\n\r\n")
     assert secure.recv(1000).startswith(b"HTTP/1.1 200 OK")
     secure.close()
@@ -160,9 +160,9 @@ def test_https_refuses_other_protocols(serve, own, authority):
 
 def test_https_in_pieces_and_large(serve, own, authority):
     service = serve(*own, "--https-listen", "127.0.0.1:0")
-    address = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
+    address = service.http[0]
     secure = context_for(authority, ()).wrap_socket(
-        socket.create_connection(address), server_hostname="localhost")
+        connect_to(address), server_hostname="localhost")
     body = b'{"paths": [["huge", "' + b"x" * 100_000 + b'"]]}'
     one = (b"POST /v1/authorize HTTP/1.1\r\nHost: localhost\r\n"
            b"Content-Type: application/json\r\n"
@@ -290,10 +290,9 @@ def test_authorities_of_clients_are_read_again(serve, own, authority, other,
 
 def test_clients_that_never_shake_hands_are_closed(serve, own, authority):
     service = serve(*own, "--https-listen", "127.0.0.1:0")
-    web = ("127.0.0.1", int(service.http[0].rpartition(":")[2]))
     hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"  # and more
     start = time.monotonic()
-    slow = [connect(service), socket.create_connection(web)]
+    slow = [connect(service), connect_to(service.http[0])]
     for connection in slow:
         connection.sendall(hello)
     for connection in slow:
