@@ -43,15 +43,6 @@ constexpr std::size_t kPageBytes = 16 * 1024 * 1024;
 // How long the store may take by default.
 constexpr const char* kStoreTimeout = "250ms";
 
-void check_style(const std::string& style) {
-  std::string known;
-  for (std::size_t i = 0; limitree_http_style_at(i) != nullptr; ++i) {
-    if (style == limitree_http_style_at(i)) return;
-    known += std::string(known.empty() ? "" : ", ") + limitree_http_style_at(i);
-  }
-  throw Failure("there is no style of headers '" + style + "', only " + known);
-}
-
 Config config_of(const ServeSettings& settings) {
   Config config;
   // Only the client waits for the store, and its deadline counts, too.
@@ -108,7 +99,6 @@ class Service final : public Watcher, public ConfigListener {
         files_check_(&loop_, [this] { check_files(); }),
         waits_(!settings.xds.server.empty() &&
                !settings.starts_without_descriptors) {
-    check_style(settings.header_style);
     admin_pages_.add_to(admin_.server.handlers());
     live_.loaded(Loaded::kDescriptors, first_report_);  // limits were right
     live_.add_to(admin_.server.handlers());
@@ -142,8 +132,7 @@ class Service final : public Watcher, public ConfigListener {
     loop_.run();
     config_.stop();
     for (const auto& worker : workers_) worker->join();
-    admin_.connections.clear();
-    metrics_.connections.clear();
+    for (Pages* pages : {&admin_, &metrics_}) pages->connections.clear();
     reports_.end();
     forget_unix_paths();
     log_line("stopped");

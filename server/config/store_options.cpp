@@ -76,6 +76,16 @@ Target field_name(std::string* to) {
   };
 }
 
+Target header_style(std::string* to) {
+  std::string known;
+  for (std::size_t i = 0; limitree_http_style_at(i) != nullptr; ++i) {
+    known += (i == 0 ? "" : " ") + std::string(limitree_http_style_at(i));
+  }
+  return [to, known](const OptionValue& value) {
+    *to = limitree_http_style_at(find_word(value, known));
+  };
+}
+
 void add_library_options(const OptionValue& value, Pairs* options) {
   Pairs more;
   set_target(value, list_kind("NAME=VALUE"), &more);
@@ -103,7 +113,8 @@ std::vector<Option> store_options(ServeSettings* s) {
       {kAnswers, "--dynamic-metadata", kSwitch, "RESPONSE_DYNAMIC_METADATA",
        "add dynamic metadata to answers to Envoy", &answers->dynamic_metadata},
       {kAnswers, "--http-headers", text_kind("STYLE"), "",
-       "style of the headers of /v1", &s->header_style},
+       "style of the headers of /v1 (" + s->header_style + ")",
+       header_style(&s->header_style)},
 
       {kBuckets, "-u,--store", text_kind("URL"),
        "BACKEND_TYPE " + std::string(kMemcacheVariables) + ' ' +

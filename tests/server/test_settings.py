@@ -62,6 +62,9 @@ log-format = "json"
     ("config = \"x\"\n", "no setting is called 'config'; see serve --help"),
     ("workers = \"many\"\n",
      "--workers: must be a number from 1 to 1024, is 'many'"),
+    ("http-headers = \"draft-9\"\n",
+     "--http-headers: must be ietf, draft-7, draft-6, legacy or none, is "
+     "'draft-9'"),
     ("max-message = 0x400000\n",
      "--max-message: must be a number from 1 to 1073741824, is '0x400000'"),
     ("drain-delay = \"soon\"\n", "--drain-delay: "),

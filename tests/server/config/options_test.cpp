@@ -48,6 +48,7 @@ std::string value_of(const Option& option) {
   if (value == "LEVEL") return "error";
   if (value == "FORMAT") return "json";
   if (value == "WHEN") return "on";
+  if (value == "STYLE") return "draft-7";
   if (value == "RULE") return "^a b c:$1";
   if (value == "NAME") return "x-a";
   return "/x:1";  // a path, an address
@@ -83,6 +84,7 @@ std::string shown(const ServeSettings& settings) {
        << settings.answers.limit_header << '\n'
        << settings.answers.remaining_header << '\n'
        << settings.answers.reset_header << '\n'
+       << settings.header_style << '\n'
        << settings.stats.host << settings.stats.port << '\n'
        << settings.stats.flush_interval.count() << '\n'
        << settings.metrics.interval.count() << '\n'
